@@ -87,14 +87,14 @@ BROKEN = {
 
 # -- what takes rows -------------------------------------------------------------------------------------------------
 
-OTHERS = {"Tagger", "GridSearchCV"}  # which takes words, not rows; which needs an estimator, and shows its rows to it
+OTHERS = {"Tagger", "TextEncoder", "GridSearchCV"}  # which take words, not rows; which shows its rows to an estimator
 ESTIMATORS = [
     name
     for name in rosenblatt.__all__
     if isinstance(getattr(rosenblatt, name), type) and hasattr(getattr(rosenblatt, name), "fit") and name not in OTHERS
 ]
 METHODS = ("fit", "partial_fit", "predict", "decision_function", "predict_proba", "predict_log_proba", "score",
-           "transform", "fit_transform", "tree_distance")  # fmt: skip
+           "transform", "fit_transform", "tree_distance", "explain")  # fmt: skip
 LABELLED = ("fit", "partial_fit", "score", "fit_transform", "tree_distance")
 
 

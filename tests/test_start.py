@@ -200,7 +200,7 @@ import json
 import numpy as np
 import rosenblatt
 from rosenblatt.learn.examples import Dense
-from rosenblatt.learn.scores import score_one
+from rosenblatt.learn.models import score_one
 
 out = np.zeros(2)
 rows = Dense(np.array([[1.0, 2.0], [3.0, 4.0]]))

@@ -15,12 +15,12 @@ def page() -> str:
 
     parts = [
         "# The command line\n",
-        "What `rosenblatt` and each of its commands print with `--help`. They end with status 0 if all went well, with"
-        " 1 where `check` finds that no plane separates, 2 for bad input, 3 where `check` cannot decide, and 130 after"
-        " Ctrl-C.\n",
+        "What `rosenblatt` and each of its commands print with `--help` (`train` with `--help-all`). They end with"
+        " status 0 if all went well, with 1 where `check` finds that no plane separates, 2 for bad input, 3 where"
+        " `check` cannot decide, and 130 after Ctrl-C.\n",
     ]
     for name in ("", *get_command(app).commands):
-        words = [*([name] if name else []), "--help"]
+        words = [*([name] if name else []), "--help-all" if name == "train" else "--help"]
         said = CliRunner().invoke(app, words, prog_name="rosenblatt", env={"COLUMNS": "90", "TERM": "dumb"})
         lines = "\n".join(line.rstrip() for line in said.stdout.strip("\n").splitlines())
         parts.append(f"## rosenblatt {name}".rstrip() + f"\n\n```text\n{lines.strip()}\n```\n")

@@ -17,6 +17,7 @@ from .prove.novikoff_table import NovikoffTable as NovikoffTable
 from .scale.progress import Progress as Progress
 from .sequence.chunks import ChunkCounts as ChunkCounts
 from .sequence.chunks import SequenceScores as SequenceScores
+from .tables.explanation import Explanation as Explanation
 from .tracing.recording import Step as Step
 from .tracing.sequence_trace import SentenceStep as SentenceStep
 from .tracing.sequence_trace import SequenceTrace as SequenceTrace

@@ -21,8 +21,7 @@ from scipy.special import betaincc, betainccinv
 from sklearn.utils import check_random_state
 
 from rosenblatt.formats.sparse_checks import well_formed
-from rosenblatt.learn.counted import counted
-from rosenblatt.learn.number_format import format_number, format_vector, printed_fraction, printed_fractions
+from rosenblatt.learn.number_format import counted, format_number, format_vector, printed_fraction, printed_fractions
 from rosenblatt.network.worked_backpropagation import backpropagation
 from rosenblatt.online.perceptron import Perceptron
 from rosenblatt.prove.novikoff_table import NovikoffTable, novikoff_table

@@ -175,6 +175,38 @@ def test_a_solver_and_its_learner(tmp_path):
 
 
 @pytest.mark.compiled
+def test_a_file_format(tmp_path):
+    folder = copy_with("How to add a file format", tmp_path)
+    found = run(
+        folder,
+        """
+        import numpy as np, pyarrow as pa, pyarrow.orc, rosenblatt
+        from typer.testing import CliRunner
+        from rosenblatt import AveragedPerceptron, TableClassifier
+        from rosenblatt.cli.main import app
+
+        table = [{"age": i % 7 - 2.5, "town": "abc"[i % 3], "label": "yes" if i % 3 else "no"} for i in range(60)]
+        pyarrow.orc.write_table(pa.Table.from_pylist(table), "rows.orc")
+        with open("rows.csv", "w") as columns:
+            columns.writelines(",".join(map(str, row)) + "\\n" for row in [table[0], *(row.values() for row in table)])
+        (X, y), (Z, z) = rosenblatt.read("rows.orc"), rosenblatt.read("rows.csv")
+        assert np.array_equal(X.toarray(), Z.toarray()) and np.array_equal(y, z)
+        models = [AveragedPerceptron(max_epochs=3, random_state=0) for _ in range(3)]
+        rosenblatt.fit(models[0], "rows.orc")
+        rosenblatt.fit(models[1], "rows.csv")
+        rosenblatt.fit(models[2], "rows.orc", shards=2)
+        assert np.array_equal(models[0].coef_, models[1].coef_) and models[2].reading_.format == "orc"
+        assert rosenblatt.fit(TableClassifier(random_state=0), "rows.orc").classes_.tolist() == ["no", "yes"]
+        train = ["train", "rows.orc", "--learner", "averaged", "-o", "m.model"]
+        result = CliRunner().invoke(app, train)
+        assert result.exit_code == 0, result.output
+        print(*sorted(set(rosenblatt.load("m.model").classes_)))
+        """,
+    )
+    assert found == "no yes\n"
+
+
+@pytest.mark.compiled
 def test_a_source(tmp_path):
     folder = copy_with("How to add a source", tmp_path)
     found = run(

@@ -62,7 +62,7 @@ def documented(name):
     yield name, public.__doc__
     for member in dir(public) if isinstance(public, type) else ():
         it = inspect.getattr_static(public, member)
-        it = getattr(it, "fget", None) or getattr(public, member)
+        it = getattr(it, "fget", None) or getattr(public, member, it)
         if not member.startswith("_") and (getattr(it, "__module__", None) or "").startswith("rosenblatt"):
             yield f"{name}.{member}", it.__doc__
 

@@ -472,10 +472,11 @@ def test_a_pass_broken_off_leaves_the_last_whole_one(form, classes, monkeypatch)
     sweep, passes = DualAscent.sweep, []
 
     def broken(self, epoch, seed):
-        sweep(self, epoch, seed)
+        made = sweep(self, epoch, seed)
         passes.append(epoch)
         if len(passes) == 3:
             raise KeyboardInterrupt
+        return made
 
     with monkeypatch.context() as patch:
         patch.setattr(DualAscent, "sweep", broken)

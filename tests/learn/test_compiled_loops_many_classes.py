@@ -15,8 +15,8 @@ from rosenblatt import (
     VotedPerceptron,
 )
 from rosenblatt.compiled.rows import FETCHED
+from rosenblatt.learn.models import score_many
 from rosenblatt.learn.row_checks import encode_rows
-from rosenblatt.learn.scores import score_many
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:y has exactly one 1 in every row"

@@ -11,8 +11,17 @@ from sklearn.exceptions import ConvergenceWarning
 from rosenblatt import LinearClassifier, LinearRegressor
 from rosenblatt.compiled.row_arrays import Dense
 from rosenblatt.learn import evaluation
-from rosenblatt.learn.criterion import DECISION, MISTAKE, Criterion
-from rosenblatt.learn.evaluation import FIRST_ROWS, Problem, evaluate, evaluate_both, row_margins, wrong
+from rosenblatt.learn.evaluation import (
+    DECISION,
+    FIRST_ROWS,
+    MISTAKE,
+    Criterion,
+    Problem,
+    evaluate,
+    evaluate_both,
+    row_margins,
+    wrong,
+)
 from rosenblatt.learn.models import Planes
 from rosenblatt.learn.schemes import JOINT, TWO, Scheme
 from rosenblatt.online.rules import AROWRule, PassiveAggressiveRule, PerceptronRule, SecondOrderRule

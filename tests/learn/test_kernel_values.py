@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.svm import SVC
 
 from rosenblatt.compiled.row_arrays import Dense
 from rosenblatt.kernel import pair_ascent
@@ -107,7 +108,7 @@ def test_an_ascent_in_pairs_takes_the_steps_of_its_plain_twin(seed, n, most):
         mine, twin, f_twin = given.copy(), given.copy(), f.copy()
         rows = active_rows(y, limit, np.diag(G), mine, y - f)
         cached = pair_ascent.CachedKernelRows(G, np.arange(n), np.zeros(n, np.int64))
-        steps, gain, missing = pair_ascent.ascend_in_pairs(rows, cached, slack, most, 0)
+        steps, gain, missing = pair_ascent.ascend_in_pairs(rows, cached, slack, most, 0, False)
         assert missing == -1
         assert steps == naive_ascent(G, y, twin, limit, f_twin, slack, most)
         assert np.allclose(rows.alpha, twin, atol=1e-9)
@@ -117,6 +118,32 @@ def test_an_ascent_in_pairs_takes_the_steps_of_its_plain_twin(seed, n, most):
         primal = limit @ slacks + 0.5 * (rows.alpha * y) @ G @ (rows.alpha * y)
         gap = pair_ascent.gap_of(y, limit, rows.alpha, rows.r)
         assert gap == pytest.approx(primal - dual(G, y, rows.alpha))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_with_a_free_intercept_an_ascent_in_pairs_ends_at_the_optimum_of_svc(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(30, 3))
+    X[1] = X[0]  # a pair without a single best step
+    y, limit = np.where(X[:, 0] + rng.normal(size=30) > 0, 1.0, -1.0), rng.choice([0.5, 2.0], 30)
+    G = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
+    rows = active_rows(y, limit, np.diag(G), np.zeros(30), y.copy())
+    cached = pair_ascent.CachedKernelRows(G, np.arange(30), np.zeros(30, np.int64))
+    total = 0.0
+    for _ in range(100):
+        pair_ascent.recentre(rows)
+        steps, gain, missing = pair_ascent.ascend_in_pairs(rows, cached, 1e-7, 5000, 0, True)
+        total += gain
+        assert missing == -1
+        if not steps:
+            break
+    assert np.all((rows.alpha >= 0) & (rows.alpha <= limit))
+    assert rows.alpha @ y == pytest.approx(0, abs=1e-9)
+    assert total == pytest.approx(dual(G, y, rows.alpha))
+    theirs = SVC(kernel="precomputed", C=1.0, tol=1e-8).fit(G, y, sample_weight=limit)
+    alpha = np.zeros(30)
+    alpha[theirs.support_] = np.abs(theirs.dual_coef_[0])
+    assert dual(G, y, rows.alpha) == pytest.approx(dual(G, y, alpha), rel=1e-7)
 
 
 def memory_case(dtype=np.float64):
@@ -174,13 +201,13 @@ def test_columns_that_are_left_out_make_room_for_more_rows(dtype):
 def test_an_ascent_asks_for_a_missing_row_unless_another_is_nearly_as_good():
     cache, G, rows = memory_case()
     cache.choose(np.arange(40))
-    steps, gain, missing = pair_ascent.ascend_in_pairs(rows, cache.cached, 0.0, 5, 0)
+    steps, gain, missing = pair_ascent.ascend_in_pairs(rows, cache.cached, 0.0, 5, 0, False)
     assert (steps, gain, missing) == (0, 0.0, 0)  # all violate alike, none is in memory
     asked = 0
     while missing >= 0:
         cache.clock += steps + 1
         cache.fetch(missing, rows)
-        steps, gain, missing = pair_ascent.ascend_in_pairs(rows, cache.cached, 1e-6, 10**4, cache.clock)
+        steps, gain, missing = pair_ascent.ascend_in_pairs(rows, cache.cached, 1e-6, 10**4, cache.clock, False)
         asked += 1
     assert asked < 200
     r = rows.y - G @ (rows.alpha * rows.y)

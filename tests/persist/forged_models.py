@@ -160,6 +160,7 @@ CASES = {
         partial(on, "TableClassifier", TABLE, TABLE_LABELS, learner="linear"),
         partial(on, "TableRegressor", TABLE, np.arange(24) / 3, learner="linear"),
         partial(on, "TableEncoder", TABLE, TABLE_LABELS),
+        partial(on, "TextEncoder", TABLE["text"], TABLE_LABELS, min_df=1),
         partial(on, "TableRegressor", TABLE, np.arange(24) / 3, learner="auto"),
     ],
     "SequencePerceptron": [

@@ -13,7 +13,7 @@ from sklearn.datasets import load_iris
 import rosenblatt
 from forged_files import sealed  # noqa: F401 (for the tests that import it from here)
 
-OTHERS = {"Tagger", "GridSearchCV"}  # which takes words, not rows; which holds a model
+OTHERS = {"Tagger", "TextEncoder", "GridSearchCV"}  # which take words, not rows; which holds a model
 EVERY = [name for name in rosenblatt.__all__ if hasattr(getattr(rosenblatt, name), "get_params") and name not in OTHERS]
 X, Y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])[Y]

@@ -28,7 +28,7 @@ from model_file_cases import opened
 import rosenblatt
 from golden_cases import CASES
 from golden_runs import GOLDEN, run, run_stored, stored_models
-from rosenblatt.model_files.stored_names import RECORDS
+from rosenblatt.model_files.encoding import RECORDS
 
 BITS = os.environ.get("ROSENBLATT_GOLDEN") == "bits"
 TABLE = json.loads((GOLDEN / "table.json").read_text())
@@ -94,7 +94,7 @@ def check_saved(case, path, model):
         rosenblatt.save(model, path)
     except rosenblatt.FileError as error:
         if "holds a function" not in error.what:
-            pytest.fail(f"{case.name}: {error.what}; give a record a tag in model_files/stored_names.py")
+            pytest.fail(f"{case.name}: {error.what}; give a record a tag in model_files/encoding.py")
 
 
 def tags_in(node):

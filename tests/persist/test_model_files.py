@@ -23,9 +23,8 @@ from model_file_cases import (
 import rosenblatt
 from rosenblatt import FileError, load, save
 from rosenblatt.learn.models import Planes
-from rosenblatt.model_files.encoding import Arrays, decode, encode
+from rosenblatt.model_files.encoding import RECORDS, Arrays, decode, encode, record_class
 from rosenblatt.model_files.save_and_load import from_bytes, to_bytes
-from rosenblatt.model_files.stored_names import RECORDS, record_class
 
 CLASSIFIERS = ["Perceptron", "AveragedPerceptron", "VotedPerceptron", "PAUM", "PassiveAggressive", "AROW"]
 CLASSIFIERS += ["SecondOrderPerceptron"]

@@ -16,10 +16,13 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from rosenblatt._version import __version__
+from rosenblatt.cli.help_by_topic import CommandByTopic
 from rosenblatt.cli.options import (
     AsJson,
     CacheFolder,
     ColumnKinds,
+    Delimiter,
+    Encoding,
     FeaturesOption,
     Force,
     FormatOption,
@@ -76,7 +79,7 @@ def _global_options(
 
 
 EXAMPLE = "Example:  rosenblatt train reviews.svm --test held-out.svm -o reviews.model"
-app.command("train", epilog=EXAMPLE)(train_command)
+app.command("train", epilog=EXAMPLE, cls=CommandByTopic)(train_command)
 
 
 @app.command("predict", epilog="Example:  rosenblatt predict reviews.model new.svm > labels.txt")
@@ -88,17 +91,28 @@ def predict_command(
         bool, typer.Option("--proba", help="Print the probability of each class, in the order of `info`, after it.")
     ] = False,
     unlabelled: Annotated[bool, typer.Option("--unlabelled", help="Text: the lines have no label.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Write CSV here, with a header: ids, the prediction and, if the model has them, probabilities.",
+        ),
+    ] = None,
+    force: Force = False,
     format: FormatOption = None,
     zero_based: ZeroBased = None,
     header: Header = True,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
 ) -> None:
-    """Print the predicted label of each row."""
+    """Print the predicted label of each row, or write a table of answers."""
     import rosenblatt
-    from rosenblatt.cli.scoring import predicted_lines
+    from rosenblatt.cli.scoring import is_answers, predicted_lines, write_answers
     from rosenblatt.cli.sequences import is_sequence_model
     from rosenblatt.formats.byte_sources import expand_paths, refuse_overwriting_inputs
 
-    settings = reading_settings(format, None, None, zero_based, header)
+    settings = reading_settings(format, None, None, zero_based, header, None, delimiter, encoding)
     # Labels appended to the input would be read as rows.
     refuse_overwriting_inputs((str(model), *expand_paths(source)), ["/dev/stdout"])
     loaded = rosenblatt.load(model)
@@ -106,6 +120,11 @@ def predict_command(
         raise ValueError(f"{type(loaded).__name__} tags the tokens of sentences: use rosenblatt tag.")
     if proba and not hasattr(loaded, "predict_proba"):
         raise ValueError(f"{type(loaded).__name__} has no probabilities: --scores prints its scores.")
+    if output is not None:
+        check_output(output, (str(model), *expand_paths(source)), is_answers, force)
+        rows = write_answers(loaded, source, settings, output, scores=scores, labelled=not unlabelled)
+        print(f"{output}: {rows:,} rows")
+        return
     for lines in predicted_lines(loaded, source, settings, scores=scores, labelled=not unlabelled, proba=proba):
         print(lines, end="")
 
@@ -136,12 +155,14 @@ def evaluate_command(
     format: FormatOption = None,
     zero_based: ZeroBased = None,
     header: Header = True,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
 ) -> None:
     """Print how good a model is on a file: accuracy, F1, log loss, AUC, confusions; a regressor's mean error and R²."""
     import rosenblatt
     from rosenblatt.cli.scoring import evaluate_file
 
-    settings = reading_settings(format, None, None, zero_based, header)
+    settings = reading_settings(format, None, None, zero_based, header, None, delimiter, encoding)
     found = evaluate_file(rosenblatt.load(model), source, settings)
     print_json(measures_as_dict(found)) if as_json else print(found)
 
@@ -160,6 +181,8 @@ def check(
     header: Header = True,
     column: ColumnKinds = None,
     ngrams: Ngrams = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
 ) -> None:
     """Decide whether a plane separates the classes, and print the proof."""
     import rosenblatt
@@ -167,7 +190,7 @@ def check(
     from rosenblatt.formats.byte_sources import spooled
     from rosenblatt.formats.read_and_stream import read_rows
 
-    settings = reading_settings(format, label, features, zero_based, header, ngrams)
+    settings = reading_settings(format, label, features, zero_based, header, ngrams, delimiter, encoding)
     table = None
     with spooled(source, stdin=False) as files:  # detecting the format must not consume a pipe
         if has_columns(files, settings):
@@ -225,10 +248,14 @@ def info(model: Model, as_json: AsJson = False) -> None:
 @app.command(epilog="Example:  rosenblatt export reviews.model reviews.onnx")
 def export(
     model: Model,
-    output: Annotated[Path, typer.Argument(help="The .onnx file to write.")],
+    path: Annotated[Path | None, typer.Argument(metavar="[OUTPUT]", help="The .onnx file to write.")] = None,
+    option: Annotated[Path | None, typer.Option("-o", "--output", help="The same.")] = None,
     force: Force = False,
 ) -> None:
     """Export a linear model to ONNX."""
+    output = path or option
+    if output is None or (path and option):
+        raise ValueError("export writes one file: rosenblatt export MODEL -o FILE.onnx.")
     import rosenblatt
     from rosenblatt.model_files.onnx_export import is_export
 

@@ -25,6 +25,9 @@ class Format(StrEnum):
     TSV = "tsv"
     PARQUET = "parquet"
     ARROW = "arrow"
+    JSONL = "jsonl"
+    NPY = "npy"
+    NPZ = "npz"
     TEXT = "text"
 
 
@@ -33,9 +36,7 @@ Model = Annotated[Path, typer.Argument(help="A model file.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an output file that rosenblatt did not write.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 FormatOption = Annotated[Format | None, typer.Option(help="The file format, if the file name does not tell.")]
-LabelOption = Annotated[
-    str | None, typer.Option(help="Tables: the label column, by name or, if no column has that name, by number from 0.")
-]
+LabelOption = Annotated[str | None, typer.Option(help="Tables: the label column, by name or by number from 0.")]
 FeaturesOption = Annotated[
     int | None,
     typer.Option(
@@ -50,11 +51,19 @@ Header = Annotated[
 ]
 ColumnKinds = Annotated[
     list[str] | None,
-    typer.Option("--column", help='Tables: the kind of a column, such as "zip=names"; may be repeated.'),
+    typer.Option("--column", metavar="NAME=KIND", help='The kind of a column, such as "zip=names"; may be repeated.'),
 ]
 Ngrams = Annotated[
     str | None,
     typer.Option(help='Text files: hash word n-grams of this range, such as "1,3".', show_default="1,2, by TF-IDF"),
+]
+
+
+Delimiter = Annotated[
+    str | None, typer.Option(help='CSV: what separates values, such as ";", if its first line does not tell.')
+]
+Encoding = Annotated[
+    str | None, typer.Option(help='CSV, TSV: how text is encoded, such as "latin-1".', show_default="utf-8")
 ]
 
 
@@ -82,10 +91,13 @@ def reading_settings(
     zero: bool | None,
     header: bool = True,
     grams: str | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
 ) -> dict[str, Any]:
     """Keyword arguments for `rosenblatt.read` from the command line's options; only those that are not the defaults."""
     kind = None if format is None else format.value
     given = {"format": kind, "label": label, "n_features": features, "zero_based": zero}
+    given |= {"delimiter": delimiter, "encoding": encoding}
     settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if not header:
         settings["header"] = False

@@ -6,7 +6,9 @@ import math
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
+from rosenblatt.learn.phases import watched
 from rosenblatt.scale.progress import Progress
 
 SECONDS_BETWEEN_LINES = 0.2  # at least, so that thousands of short epochs do not flood the log
@@ -26,6 +28,22 @@ def show_progress(steps: Iterator[Progress], quiet: bool = False) -> None:
                     printed_at, unprinted = time.perf_counter(), None
         if unprinted is not None:
             print(_line(unprinted), file=sys.stderr, flush=True)
+
+
+@contextmanager
+def show_phases(quiet: bool = False) -> Iterator[None]:
+    """Show on a terminal what is done at the moment, compilation of machine code included."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    began = time.perf_counter()
+    with (
+        Console(stderr=True).status("reading the file") as shown,
+        watched(lambda what: shown.update(f"{what} ({time.perf_counter() - began:.0f} s so far)")),
+    ):
+        yield
 
 
 def _line(step: Progress) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,10 +21,12 @@ from rosenblatt.formats.errors import FileError
 from rosenblatt.formats.read_and_stream import rereadable
 from rosenblatt.formats.reading import Reading, format_family
 from rosenblatt.formats.row_blocks import RowBlock, encode_target, row_blocks
+from rosenblatt.formats.safe_writing import replace_atomically
 from rosenblatt.registry import family
 from rosenblatt.scale.prediction import how_to_read, labels_read
 from rosenblatt.sequence.chunks import SequenceScores
 
+PREDICTION = "prediction"  # the name of a column of answers
 MOST_CONFUSIONS = 12  # classes of a confusion table that is printed
 
 
@@ -68,7 +73,7 @@ def _rows(model: Any, source: Any, how: Reading, bare: bool = False) -> Iterator
     """The rows of a file; with `bare`, a table with exactly one column per feature is taken to have no label column."""
     with rereadable(source, how) as files:
         if bare and format_family(how.format) == "table" and how.layout is None:
-            found = table_layout.read_column_names(expand_paths(files)[0], how.format, CHUNK_BYTES, how.header)
+            found = table_layout.read_column_names(expand_paths(files)[0], how, CHUNK_BYTES)
             how = replace(how, labelled=how.labelled and len(found) != model.n_features_in_)
         yield from _checked_rows(model, files, with_layout(files, how))
 
@@ -124,6 +129,73 @@ def _lines(model: Any, X: Any, names: Any, scores: bool, proba: bool) -> list[st
         texts = [" ".join(f"{v:.9g}" for v in row) for row in values]
         lines = [f"{line}\t{text}" for line, text in zip(lines, texts, strict=True)]
     return lines
+
+
+# -- a table of answers ----------------------------------------------------------------------------------------------
+
+
+def write_answers(
+    model: Any, source: Any, settings: dict[str, Any], path: Path, *, scores: bool, labelled: bool
+) -> int:
+    """Write CSV with a line per row: its ids, the prediction, probabilities, and scores if requested; returns the rows.
+
+    Ids are the columns that the model left out for being like one; without them rows are numbered from 1.
+    """
+    rows = 0
+    with replace_atomically(path) as file:
+        for ids, names, columns in _answered(model, source, settings, scores, labelled):
+            count = len(columns[0])
+            ids = ids or {"row": range(rows + 1, rows + count + 1)}
+            text = io.StringIO()
+            written = csv.writer(text, lineterminator="\n")
+            if not rows:
+                written.writerow([*ids, *names])
+            written.writerows(zip(*ids.values(), *columns, strict=True))
+            file.write(text.getvalue().encode())
+            rows += count
+    return rows
+
+
+def is_answers(path: Path) -> bool:
+    """Whether a file is a table of answers that `write_answers` wrote."""
+    with open(path, encoding="utf-8", errors="replace", newline="") as file:
+        return PREDICTION in next(csv.reader(file), [])
+
+
+def _answered(
+    model: Any, source: Any, settings: dict[str, Any], scores: bool, labelled: bool
+) -> Iterator[tuple[dict[str, Any], list[str], list[Any]]]:
+    """The ids of rows, the names of the columns of answers, and their values, part by part of a file."""
+    if family(model) == "tables":
+        kept = [name for name, why in model.encoder_.left_out_.items() if why.endswith("an id")]
+
+        def answer(table: Any) -> Any:
+            ids = {name: table.columns[name].to_pylist() for name in kept if name in table.columns}
+            return ids, *_answers(model, table, scores)
+
+        yield from answers_by_part(model, source, settings, labelled, answer)
+        return
+    with spooled(source, stdin=False) as files:
+        how = replace(how_to_read(model, files, settings), labelled=labelled, multilabel=None)
+        for piece in _rows(model, files, how, bare=True):
+            yield {}, *_answers(model, piece.X, scores)
+
+
+def _answers(model: Any, X: Any, scores: bool) -> tuple[list[str], list[Any]]:
+    """The names and the values of the columns of answers."""
+    found = model.predict(X)
+    labels = labels_read(model) or range(found.shape[1] if found.ndim == 2 else 0)
+    if found.ndim == 2:
+        found = [" ".join(_format_label(labels[k]) for k in np.flatnonzero(row)) for row in found]
+    names, columns = [PREDICTION], [[one if isinstance(one, str) else _format_label(one) for one in found]]
+    wanted = {"predict_proba": "probability", "decision_function": "score" if scores else ""}
+    for method, title in wanted.items():
+        if title and hasattr(model, method):
+            values = np.atleast_2d(getattr(model, method)(X).T)
+            several = [f"{title} {_format_label(name)}" for name in getattr(model, "classes_", [])]
+            names += several if len(several) == len(values) else [title]
+            columns += [[f"{value:.9g}" for value in row] for row in values]
+    return names, columns
 
 
 def _format_label(label: Any) -> str:

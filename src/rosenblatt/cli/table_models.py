@@ -17,6 +17,7 @@ from rosenblatt.scale.prediction import how_to_read
 from rosenblatt.scale.table_files import table_and_labels
 from rosenblatt.tables.columns.encoding import in_given_units
 from rosenblatt.tables.columns.files import TEXT, table_parts
+from rosenblatt.tables.columns.frames import Table
 from rosenblatt.tables.columns.labels import labels_of
 from rosenblatt.tables.columns.numbers import NumberEncoding
 from rosenblatt.tables.columns.values import as_names
@@ -112,12 +113,11 @@ def encoded_table(source: Any, settings: dict[str, Any], kinds: dict[str, str] |
 
 
 def answers_by_part(
-    model: Any, source: Any, settings: dict[str, Any], labelled: bool, answer: Callable[[Any], str]
-) -> Iterator[str]:
+    model: Any, source: Any, settings: dict[str, Any], labelled: bool, answer: Callable[[Table], Any]
+) -> Iterator[Any]:
     """The results of `answer` for a file's table, part by part."""
     with spooled(source, stdin=False) as found:
-        how = how_to_read(model, found, settings)
-        how = replace(how, labelled=labelled)
+        how = replace(how_to_read(model, found, settings), labelled=labelled)
         with rereadable(found, how) as files:
             rows = 0
             for table in table_parts(files, how):

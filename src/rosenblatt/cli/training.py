@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, replace
+from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from rosenblatt.cli.help_by_topic import HelpAll
 from rosenblatt.cli.options import (
     AsJson,
     CacheFolder,
     ColumnKinds,
+    Delimiter,
+    Encoding,
     FeaturesOption,
     Force,
     FormatOption,
@@ -39,17 +43,18 @@ Learner = StrEnum("Learner", [(name, name) for name in (*LEARNERS, AUTO)])  # ty
 def train_command(
     source: Source,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Where to write the model.")] = None,
+    label: LabelOption = None,
     test: Annotated[str | None, typer.Option(help="A file to evaluate the model on.")] = None,
     learner: Annotated[
         Learner | None,
         typer.Option(
-            help="Train this one learner; auto: search learners and their settings for a table. Default: for tables "
-            "and text auto, with encoded columns, out-of-fold scores and probabilities; svmlight files, and runs "
-            "with options of a single learner, get averaged.",
+            help="The learner, such as averaged, logistic, linear-svm or arow; auto, the default for tables, searches.",
+            metavar="NAME",
         ),
     ] = None,
     task: Annotated[
-        Task | None, typer.Option(help="Tables: predict classes or numbers, if the label can be either.")
+        Task | None,
+        typer.Option(metavar="TASK", help="Tables: classification or regression, if the label can be either."),
     ] = None,
     column: ColumnKinds = None,
     seconds: Annotated[
@@ -68,11 +73,11 @@ def train_command(
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help='A parameter of the learner, such as "margin=0.5"; may be repeated.'),
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the learner; may be repeated."),
     ] = None,
     epochs: Annotated[
         int | None,
-        typer.Option(min=1, help="Maximum number of epochs; fewer if training ends before.", show_default="10"),
+        typer.Option(min=1, help="The most epochs.", show_default="10"),
     ] = None,
     order: Annotated[
         str | None,
@@ -125,20 +130,22 @@ def train_command(
     force: Force = False,
     as_json: AsJson = False,
     format: FormatOption = None,
-    label: LabelOption = None,
     features: FeaturesOption = None,
     zero_based: ZeroBased = None,
     header: Header = True,
     ngrams: Ngrams = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    help_all: HelpAll = False,
 ) -> None:
     """Train a model on a file of any size."""
-    from rosenblatt.cli.progress_bar import show_progress
+    from rosenblatt.cli.progress_bar import show_phases, show_progress
     from rosenblatt.cli.table_models import column_kinds, encoded_by_columns, has_columns
-    from rosenblatt.formats.byte_sources import spooled
+    from rosenblatt.formats.byte_sources import spooled, unpacked_name
     from rosenblatt.scale.fit_from_files import steps
     from rosenblatt.scale.table_files import fit_table
 
-    settings = reading_settings(format, label, features, zero_based, header, ngrams)
+    settings = reading_settings(format, label, features, zero_based, header, ngrams, delimiter, encoding)
     tls = {"ca": tls_ca, "cert": tls_cert, "key": tls_key}
     others = [str(path) for path in (template, *tls.values()) if path is not None]
     _check_paths(source, [path for path in (output, checkpoint) if path is not None], test, others, force)
@@ -146,11 +153,14 @@ def train_command(
         unused = (learner, task, column, seconds, memory, shards, cluster, workers, deadline, cache_dir, *tls.values())
         if settings or any(unused) or jobs != 1 or mixing != "uniform":
             raise ValueError("--template goes with -o, --test, --epochs, --order, --seed, --set and --checkpoint only.")
+        from rosenblatt import SequencePerceptron
+
         settings = {"max_epochs": epochs or 10, "order": order or "shuffle", "random_state": seed}
-        settings.update(_parameter(one) for one in set_ or ())
-        _train_sequences(source, output, test, template, settings, checkpoint, resume, as_json)
+        parameters = dict(_parameter(one) for one in set_ or ())
+        check_parameters(parameters, SequencePerceptron().get_params(), "SequencePerceptron")
+        _train_sequences(source, output, test, template, settings | parameters, checkpoint, resume, as_json)
         return
-    if format is None and Path(source.removesuffix(".gz").removesuffix(".zst")).suffix == ".conll":
+    if format is None and Path(unpacked_name(source)).suffix == ".conll":
         raise ValueError(f"{source}: CoNLL columns need a file of feature templates: give --template.")
     how: dict[str, Any] = {"shards": shards, "n_jobs": jobs, "mixing": mixing, "memory": memory, "deadline": deadline}
     how |= {"checkpoint": checkpoint, "resume": resume}
@@ -169,7 +179,7 @@ def train_command(
                 default = {} if learner or task == Task.REGRESSION else {"C": 0.1, "keep": "average"}
                 search = _estimator(named, epochs or 10, order or "shuffle", seed, {**default, **parameters})
             table |= {} if search is None else {"learner": search}
-            with _cluster(cluster, workers, tls) as client, _interruptible(checkpoint):
+            with _cluster(cluster, workers, tls) as client, _interruptible(checkpoint), show_phases(as_json):
                 model = fit_table(table, files, said, client=client, **how, **encoded_by_columns(settings))
             if files is not source:
                 model.summary_ = replace(model.summary_, source=Path(source).name)
@@ -231,6 +241,7 @@ def _estimator(name: str, epochs: int, order: str, seed: int, parameters: dict[s
     learner = LEARNERS[name]
     common = {"max_epochs": epochs, "order": order, "random_state": seed, **learner.settings}
     known = learner.kind().get_params()
+    check_parameters(parameters, known, learner.estimator)
     return learner.kind(**{**{name: value for name, value in common.items() if name in known}, **parameters})
 
 
@@ -240,7 +251,7 @@ def _fit_in_memory(model: Any, source: str, settings: dict[str, Any]) -> None:
 
     how, X, y, _ = read_rows(source, **settings)
     model.fit(X, y)
-    model.reading_ = replace(how, n_features=X.shape[1])
+    model.reading_ = how
 
 
 def _report(model: Any, output: Path | None, test: str | None, as_json: bool) -> None:
@@ -256,7 +267,9 @@ def _report(model: Any, output: Path | None, test: str | None, as_json: bool) ->
         print_json({"model": str(output) if output else None, **told, "test": measures_as_dict(found)})
         return
     print(model.summary_ if table else model.report_)
-    if table and output is not None:
+    if output is None:
+        print("nothing is kept: -o MODEL saves the model")
+    elif table:
         print(f"saved {output}")
     if found is not None:
         print(f"on {test}:\n{found}")
@@ -306,6 +319,15 @@ def _file_identity(path: Path | None) -> tuple[int, int] | None:
         return None
     status = path.stat()
     return status.st_ino, status.st_mtime_ns
+
+
+def check_parameters(given: Iterable[str], known: Iterable[str], estimator: str) -> None:
+    """Refuse parameters that the estimator does not have, and name those that it has."""
+    names = sorted(known)
+    for name in sorted(set(given) - set(names)):
+        close = get_close_matches(name, names, 1)
+        guess = f": did you mean {close[0]}? All: " if close else ", only "
+        raise ValueError(f"--set {name}: {estimator} has no such parameter{guess}{', '.join(names)}.")
 
 
 def _parameter(text: str) -> tuple[str, Any]:

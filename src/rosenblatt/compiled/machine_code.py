@@ -9,6 +9,7 @@ package that it imports, directly or not: nothing else can be compiled into it.
 from __future__ import annotations
 
 import functools
+import gc
 import hashlib
 import os
 import pickle
@@ -247,20 +248,26 @@ def private_folder() -> str | None:
 
 
 class Attention(event.Listener):
-    """Keeps a Ctrl-C that arrives during compilation.
+    """Keeps a Ctrl-C that arrives during compilation, and the garbage collector away from it.
 
-    It may arrive inside an LLVM callback, which drops exceptions: a dropped one is raised when compilation ends.
+    Ctrl-C may arrive inside an LLVM callback, which drops exceptions: a dropped one is raised when compilation ends.
+    Numba makes so many objects that the collector would search all of the program's again and again, in vain, for a
+    tenth of the time.
     """
 
     def __init__(self) -> None:
         self.depth = 0
         self.before: Any = None
         self.dropped: BaseException | None = None
+        self.collects = False
 
     def on_start(self, event: Any) -> None:
         """Compilation starts; calls may be nested."""
         if threading.current_thread() is threading.main_thread():  # other threads get no signals
             self.depth += 1
+            if self.depth == 1:
+                self.collects = gc.isenabled()
+                gc.disable()
             if self.depth == 1 and callable(signal.getsignal(signal.SIGINT)):
                 self.before = signal.signal(signal.SIGINT, self._note)
 
@@ -268,6 +275,8 @@ class Attention(event.Listener):
         """Compilation ends."""
         if threading.current_thread() is threading.main_thread():
             self.depth -= 1
+            if self.depth == 0 and self.collects:
+                gc.enable()
             if self.depth == 0 and self.before is not None:
                 signal.signal(signal.SIGINT, self.before)
                 self.before, error, self.dropped = None, self.dropped, None
@@ -338,6 +347,7 @@ def verb(bodies: Mapping[type, Callable[..., Any]], inline: Literal["never", "al
     template: Any = make_overload_template(choose, compiled_body, options, False, inline)  # type: ignore[no-untyped-call]
     if inline == "always":
         template._get_jit_decorator = _typed_only
+        template.generic = _typed_once(template.generic)
     infer(template)  # type: ignore[no-untyped-call]
     infer_global(choose, kinds.Function(template))  # type: ignore[no-untyped-call]
     _VERBS[choose] = os.path.abspath(sys._getframe(1).f_code.co_filename)
@@ -368,6 +378,35 @@ def _typed_only(template: Any) -> Callable[..., Any]:  # pragma: no cover
         return dispatcher
 
     return jit
+
+
+def _typed_once(typed: Callable[..., Any]) -> Callable[..., Any]:  # pragma: no cover
+    """`typed`, once for each types of arguments: numba would translate an inlined body at each attempt to type a call.
+
+    A body within a body is tried several times for each attempt, so that a row's prefetch was translated 42 times.
+    """
+    found: dict[Any, Any] = {}
+
+    def generic(template: Any, args: Any, kws: Any) -> Any:
+        key = args, tuple(sorted(kws.items()))
+        if key not in found:
+            found[key] = typed(template, args, kws)
+        return found[key]
+
+    return generic
+
+
+def callee(function: F) -> F:
+    """Compile for compiled code that calls it, with no entry point for Python, whose calls run it as it is written.
+
+    The entry point would take longer to compile than a small function, and to keep it on disk longer still.
+    """
+    options = {**OPTIONS, "no_cpython_wrapper": True, "nopython": True}
+    template: Any = make_overload_template(function, lambda *_: function, options, False, "never")  # type: ignore[no-untyped-call]
+    infer(template)  # type: ignore[no-untyped-call]
+    infer_global(function, kinds.Function(template))  # type: ignore[no-untyped-call]
+    _VERBS[function] = os.path.abspath(function.__code__.co_filename)
+    return function
 
 
 def exactly(function: F) -> F:

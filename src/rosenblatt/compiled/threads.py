@@ -35,9 +35,14 @@ def thread_count() -> int:
 
 
 def in_threads(
-    function: Callable[[Piece], Result], pieces: Iterable[Piece], values: float = float("inf")
+    function: Callable[[Piece], Result],
+    pieces: Iterable[Piece],
+    values: float = float("inf"),
+    threads: int | None = None,
 ) -> list[Result]:
     """`function` of each piece, in order; on several threads if there are many `values` to read in all.
+
+    At most `threads`, by default as many as `thread_count` says.
 
     The calling thread works too, so that Ctrl-C is handled when its piece ends. If pieces fail, the error of the first
     of them is raised, as on one thread: pieces are begun in order, and those begun are finished.
@@ -45,7 +50,7 @@ def in_threads(
     work = list(pieces)
     count = 1
     if len(work) > 1 and values >= MANY_VALUES and not getattr(_inside, "working", False):
-        count = min(thread_count(), len(work))
+        count = min(thread_count() if threads is None else threads, len(work))
     if count == 1:
         return [function(piece) for piece in work]
     results: list[Any] = [None] * len(work)

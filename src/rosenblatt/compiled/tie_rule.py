@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
-from rosenblatt.compiled.machine_code import compiled
+from rosenblatt.compiled.machine_code import callee
 
 Array = np.ndarray[Any, Any]
 
@@ -25,7 +25,7 @@ def decide(scores: Array, labels: bool = False) -> Array:
     return (scores > 0).astype(np.intp) if scores.ndim == 1 else np.argmax(scores, axis=1)
 
 
-@compiled
+@callee
 def rival(scores: Array, true: Any) -> Any:
     """The class with the highest score other than the true one; the lowest index among equals."""
     best = 1 if true == 0 else 0
@@ -41,7 +41,7 @@ def wins_tie(one: Any, other: Any) -> Any:
     return one < other
 
 
-@compiled
+@callee
 def edge(itemsize: int, y: float, f: float, tube: float) -> float:
     """The rounding error allowed in |y − f|, because a step puts a row exactly on the edge of its tube."""
     return (2e-15 if itemsize == 8 else 1e-6) * max(abs(y), abs(f), tube)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import glob
 import gzip
 import io
@@ -40,8 +41,13 @@ SUFFIXES = {
     ".arrow": "arrow",
     ".feather": "arrow",
     ".ipc": "arrow",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".npy": "npy",
+    ".npz": "npz",
 }
-FORMATS = ("svmlight", "csv", "tsv", "parquet", "arrow", "text")
+FORMATS = (*dict.fromkeys(SUFFIXES.values()), "text")
+PACKED = (".gz", ".zst", ".bz2")
 GLOB_PATTERN = re.compile(r"[*?\[]")
 LOOKS_SVMLIGHT = re.compile(rb"[-+.\deE,]*(\s+qid:\d+)?(\s+\d+:[-+.\deE]+)*\s*(#.*)?")
 
@@ -70,7 +76,12 @@ def format_by_name(path: str) -> str | None:
 
 
 def _suffix(path: str) -> str:
-    return Path(path.removesuffix(".gz").removesuffix(".zst")).suffix.lower()
+    return Path(unpacked_name(path)).suffix.lower()
+
+
+def unpacked_name(path: str) -> str:
+    """The path without the suffix of a compressed file."""
+    return next((path.removesuffix(one) for one in PACKED if path.endswith(one)), path)
 
 
 def detect_format(path: str) -> str:
@@ -90,7 +101,9 @@ def detect_format(path: str) -> str:
         return "svmlight"
     if b"\t" in lines[0]:
         return "text"
-    raise FileError(f"cannot tell the format from its name or its first line: pass format, one of {FORMATS}", path)
+    raise FileError(
+        f"cannot tell the format from its name or its first line: give format (--format), one of {FORMATS}", path
+    )
 
 
 @contextmanager
@@ -102,6 +115,9 @@ def open_bytes(path: str) -> Iterator[Any]:
         elif path.endswith(".gz"):
             with gzip.open(path, "rb") as unpacked:
                 yield unpacked
+        elif path.endswith(".bz2"):
+            with bz2.open(path, "rb") as unpacked:
+                yield unpacked
         elif path.endswith(".zst"):
             with open(path, "rb") as packed, io.BufferedReader(_zstd_reader(packed), CHUNK_BYTES) as unpacked:
                 yield unpacked
@@ -109,8 +125,11 @@ def open_bytes(path: str) -> Iterator[Any]:
             with open(path, "rb", buffering=0) as file:
                 yield file
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise FileError("expected a complete gzip file, found a damaged one", path) from error
+        kind = "bzip2" if path.endswith(".bz2") else "gzip"
+        raise FileError(f"expected a complete {kind} file, found a damaged one", path) from error
     except OSError as error:
+        if error.errno is None and path.endswith(".bz2"):
+            raise FileError("expected a complete bzip2 file, found a damaged one", path) from error
         if error.errno is None and path.endswith(".zst"):
             raise FileError("expected a complete zstd file, found a damaged one", path) from error
         raise FileError(os_error_message("read", error), path) from error

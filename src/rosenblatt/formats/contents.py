@@ -137,16 +137,7 @@ def with_layout(source: Any, how: Reading, size: int = CHUNK_BYTES) -> Reading:
     """The reading with the layout of a table, which must be known before rows can be encoded."""
     if how.format in ("svmlight", "text") or how.layout is not None:
         return how
-    layout = table_layout.scan_layout(
-        expand_paths(source),
-        how.format,
-        size,
-        header=how.header,
-        label=how.label,
-        labelled=how.labelled,
-        categorical=how.categorical,
-        hashed=how.n_features or HASHED_FEATURES,
-    )
+    layout = table_layout.scan_layout(expand_paths(source), how, size, hashed=how.n_features or HASHED_FEATURES)
     if layout.n_features > MAX_FEATURES:
         raise FileError(
             f"expected at most {MAX_FEATURES:,} features, found {layout.n_features:,}", expand_paths(source)[0]

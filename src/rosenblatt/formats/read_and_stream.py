@@ -35,14 +35,15 @@ def read(source: Any, *, query_id: bool = False, like: Reading | None = None, **
     Parameters
     ----------
     source : path, pattern of paths, sequence of paths, or "-"
-        svmlight (LIBSVM), CSV, TSV, Parquet, Arrow, or lines of `label<TAB>text`; the text formats also as .gz and
-        .zst. "-" is standard input. A pipe, such as `<(command)`, is copied to a temporary file first.
+        svmlight (LIBSVM), CSV, TSV, Parquet, Arrow, JSON lines, .npy, .npz, or lines of `label<TAB>text`; also as .gz,
+        .bz2 and .zst. "-" is standard input. A pipe, such as `<(command)`, is copied to a temporary file first.
     query_id : bool, default=False
         svmlight: whether to also return the `qid` of each row, −1 if it has none.
     like : Reading, optional
         Read the file as another one was, such as `reading_` of a model trained by `rosenblatt.fit`.
     **settings
-        format, n_features, zero_based, multilabel, label, header, categorical, ngrams, labelled: see `Reading`.
+        format, n_features, zero_based, multilabel, label, header, delimiter, encoding, categorical, ngrams, labelled:
+        see `Reading`.
 
     Returns
     -------
@@ -77,12 +78,11 @@ def read_rows(source: Any, like: Reading | None = None, **settings: Any) -> tupl
     with spooled(source, stdin=False) as source:
         how = make_reading(source, like, **settings)
         with rereadable(source, how) as again:
-            how = with_layout(again, how)
-            return how, *_read_all(again, how)
+            return _read_all(again, with_layout(again, how))
 
 
-def _read_all(source: Any, how: Reading) -> tuple[Any, Any, Any]:
-    """All rows of a source, their labels, and their query ids if there are any."""
+def _read_all(source: Any, how: Reading) -> tuple[Reading, Any, Any, Any]:
+    """How a source was read, all of its rows, their labels, and their query ids if there are any."""
     inventory, found = Inventory(), []
     for block in row_blocks(source, how):
         inventory.add(block)
@@ -95,7 +95,7 @@ def _read_all(source: Any, how: Reading) -> tuple[Any, Any, Any]:
     labels = [encode_target(block, final) for block in found]
     y = None if any(one is None for one in labels) else np.concatenate(labels)
     queries = [block.queries for block in found if block.queries is not None]
-    return X, y, np.concatenate(queries) if queries else None
+    return final, X, y, np.concatenate(queries) if queries else None
 
 
 def _concatenate_blocks(parts: list[Any], shift: int, width: int) -> Any:

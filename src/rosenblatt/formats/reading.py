@@ -6,6 +6,7 @@ columns of a table mean. It is stored with a model, so that new files are read a
 
 from __future__ import annotations
 
+import codecs
 import itertools
 import re
 from dataclasses import dataclass, replace
@@ -45,7 +46,8 @@ class Reading:
     Attributes
     ----------
     format : str
-        "svmlight", "csv", "tsv", "parquet", "arrow" or "text".
+        "svmlight", "csv", "tsv", "parquet", "arrow", "jsonl" (a JSON object per line), "npy" (an array), "npz"
+        (arrays X and y), or "text".
     n_features : int or None
         None until it is known.
     zero_based : bool or "auto"
@@ -59,6 +61,10 @@ class Reading:
         None: the one named label, target, class or y.
     header : bool
         CSV and TSV: whether the first line has the column names.
+    delimiter : str or None
+        CSV: the character between values. None: found in the first line.
+    encoding : str or None
+        CSV and TSV: how text is encoded, by a name that Python knows. None: UTF-8.
     categorical : {"onehot", "hash"}
         Tables: how columns of text are encoded.
     ngrams : tuple of int
@@ -91,6 +97,8 @@ class Reading:
     ngrams: tuple[int, int] = (1, 1)
     labelled: bool = True
     layout: table_layout.Layout | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
 
     @property
     def known(self) -> bool:
@@ -156,6 +164,12 @@ def _check_settings(how: Reading) -> None:
         ("zero_based", isinstance(how.zero_based, bool) or how.zero_based == "auto", 'True, False or "auto"'),
         ("multilabel", how.multilabel is None or isinstance(how.multilabel, bool), "True, False or None"),
         ("label", how.label is None or isinstance(how.label, str | int), "the name or number of a column, or None"),
+        (
+            "delimiter",
+            how.delimiter is None or (isinstance(how.delimiter, str) and len(how.delimiter) == 1),
+            "a character",
+        ),
+        ("encoding", _is_encoding(how.encoding), "an encoding of text that Python knows, or None"),
         ("header", isinstance(how.header, bool), "True or False"),
         ("labelled", isinstance(how.labelled, bool), "True or False"),
         (
@@ -168,6 +182,13 @@ def _check_settings(how: Reading) -> None:
             raise ValueError(f"{name} must be {wanted}, got {getattr(how, name)!r}.")
     if how.n_features is not None and format_family(how.format) == "table" and how.categorical == "onehot":
         raise ValueError('n_features must be None for tables, whose columns determine it, unless categorical="hash".')
+
+
+def _is_encoding(name: Any) -> bool:
+    try:
+        return name is None or bool(codecs.lookup(name))
+    except (LookupError, TypeError):
+        return False
 
 
 def _is_positive_integer(value: Any) -> bool:

@@ -65,7 +65,7 @@ def parse_tasks(
                 yield partial(_run_unless_changed, partial(parse, path, how, chunk), path, before)
         else:
             assert how.layout is not None
-            for batch in table_batches.batches(path, how.format, size, how.header):
+            for batch in table_batches.batches(path, how, size):
                 yield partial(_run_unless_changed, partial(_table_block, batch, how.layout), path, before)
         if before:
             check_unchanged([path], before)

@@ -7,13 +7,16 @@ import os
 import re
 import time
 import weakref
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from rosenblatt.formats.arrow import plain_layout
-from rosenblatt.formats.byte_sources import STDIN, open_bytes
+from rosenblatt.formats.byte_sources import PACKED, STDIN, open_bytes
 from rosenblatt.formats.errors import FileError
 
 MAX_WAIT = 60.0  # seconds, for a read in progress to finish
@@ -50,18 +53,18 @@ def _line_of_record(path: str, record: int) -> int:
     return line
 
 
-def batches(path: str, kind: str, size: int, header: bool) -> Iterator[Batch]:
-    """Read a table in batches of about `size` bytes; CSV and TSV columns are text."""
+def batches(path: str, how: Any, size: int) -> Iterator[Batch]:
+    """Read a table as `how`, a reading, says, in batches of about `size` bytes; CSV and TSV columns are text."""
     import pyarrow as pa  # here and below, because only tables need it
     import pyarrow.csv
     import pyarrow.ipc
+    import pyarrow.json
     import pyarrow.parquet
 
-    written = kind in ("csv", "tsv")
-    record = 2 if header and written else 1
+    written = how.format in ("csv", "tsv")
+    record = 2 if how.header and written else 1
     with arrow_errors_as_file_errors(path), open_bytes(path) as file:
-        source = {"csv": _csv_batches, "tsv": _csv_batches, "parquet": _parquet_batches, "arrow": _arrow_batches}[kind]
-        for batch in source(pa, file, path, kind, size, header):
+        for batch in SOURCES[how.format](pa, file, path, how, size):
             if not written:  # text was checked when it was split into columns
                 batch.validate(full=True)
             names = batch.schema.names
@@ -88,13 +91,14 @@ def arrow_errors_as_file_errors(path: str) -> Iterator[None]:
         raise _as_file_error(str(error), path) from error
 
 
-def _csv_batches(pa: Any, file: Any, path: str, kind: str, size: int, header: bool) -> Iterator[Any]:
-    read = pa.csv.ReadOptions(use_threads=False, block_size=max(1 << 16, size), autogenerate_column_names=not header)
-    delimiter = "\t" if kind == "tsv" else _delimiter(path)
+def _csv_batches(pa: Any, file: Any, path: str, how: Any, size: int) -> Iterator[Any]:
+    read = pa.csv.ReadOptions(use_threads=False, block_size=max(1 << 16, size), encoding=how.encoding or "utf8")
+    read.autogenerate_column_names = not how.header
+    delimiter = "\t" if how.format == "tsv" else how.delimiter or _delimiter(path)
     parse = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     names = _csv_column_names(pa, path, read, parse)
     text = pa.csv.ConvertOptions(column_types={name: pa.string() for name in names}, null_values=[])
-    record = 2 if header else 1
+    record = 2 if how.header else 1
     with _ArrowFeed(file) as feed:
         reader = None
         try:
@@ -128,9 +132,8 @@ def _csv_column_names(pa: Any, path: str, read: Any, parse: Any) -> list[str]:
         if b"\n" not in file.read(read.block_size) and file.read(1):
             raise _record_too_long(read.block_size, path, 1)
     for size in sorted({min(read.block_size, 1 << 16), read.block_size}):
-        first = pa.csv.ReadOptions(
-            use_threads=False, block_size=size, autogenerate_column_names=read.autogenerate_column_names
-        )
+        first = pa.csv.ReadOptions(use_threads=False, block_size=size, encoding=read.encoding)
+        first.autogenerate_column_names = read.autogenerate_column_names
         try:
             with open_bytes(path) as file, _ArrowFeed(file) as feed:
                 return list(pa.csv.open_csv(feed.handle(pa), first, parse).schema.names)
@@ -201,10 +204,10 @@ class _FeedHandle(io.RawIOBase):
 
 def _opens_natively(path: str) -> bool:
     """Whether PyArrow can open the file itself, without a Python file object."""
-    return path != STDIN and not path.endswith((".gz", ".zst")) and os.path.getsize(path) > 0
+    return path != STDIN and not path.endswith(PACKED) and os.path.getsize(path) > 0
 
 
-def _parquet_batches(pa: Any, file: Any, path: str, kind: str, size: int, header: bool) -> Iterator[Any]:
+def _parquet_batches(pa: Any, file: Any, path: str, how: Any, size: int) -> Iterator[Any]:
     with pa.OSFile(path) if _opens_natively(path) else pa.PythonFile(file, "r") as whole:
         # Without buffer_size it reads a whole row group at once.
         table = pa.parquet.ParquetFile(whole, pre_buffer=False, buffer_size=1 << 16)
@@ -214,7 +217,7 @@ def _parquet_batches(pa: Any, file: Any, path: str, kind: str, size: int, header
         yield from table.iter_batches(batch_size=max(1, min(1 << 16, size // per_row)), use_threads=False)
 
 
-def _arrow_batches(pa: Any, file: Any, path: str, kind: str, size: int, header: bool) -> Iterator[Any]:
+def _arrow_batches(pa: Any, file: Any, path: str, how: Any, size: int) -> Iterator[Any]:
     stream = file.read(6) != b"ARROW1"
     file.seek(0)
 
@@ -239,6 +242,47 @@ def _arrow_batches(pa: Any, file: Any, path: str, kind: str, size: int, header: 
             if mapped:
                 reader = pa.ipc.open_file(whole())  # mapped again, so that pages already read can leave memory
                 batch = reader.get_batch(k)
+
+
+def _json_batches(pa: Any, file: Any, path: str, how: Any, size: int) -> Iterator[Any]:
+    """A JSON object per line, whose keys are columns; the types of columns are those of the first lines."""
+    with _ArrowFeed(file) as feed:
+        reader = None
+        try:
+            options = pa.json.ReadOptions(use_threads=False, block_size=max(1 << 20, size))
+            yield from (reader := pa.json.open_json(feed.handle(pa), options))
+        finally:
+            del reader  # a pending error would keep it alive
+
+
+def _array_batches(pa: Any, file: Any, path: str, how: Any, size: int) -> Iterator[Any]:
+    """An array of rows, whose columns are named x0, x1, …; of an .npz file X, with the labels y."""
+    try:
+        found = np.load(file if path.endswith(PACKED) else path, mmap_mode=None, allow_pickle=False)
+        X, y = (found, None) if how.format == "npy" else (found["X"], found.get("y"))
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        wanted = "an array of numbers or text" if how.format == "npy" else "arrays X and y"
+        raise FileError(f"expected {wanted}, found: {' '.join(str(error).split())[:200]}", path) from error
+    if X.ndim != 2 or (y is not None and y.shape != X.shape[:1]):
+        shapes = f"{X.shape}{'' if y is None else f' and {y.shape}'}"
+        raise FileError(f"expected rows and columns, and a label per row, found arrays of shape {shapes}", path)
+    rows = max(1, size // max(1, 8 * X.shape[1]))
+    for first in range(0, max(1, len(X)), rows):
+        part = {f"x{k}": pa.array(np.ascontiguousarray(column)) for k, column in enumerate(X[first : first + rows].T)}
+        part |= {} if y is None else {"label": pa.array(y[first : first + rows])}
+        yield pa.RecordBatch.from_pydict(part)
+
+
+# What yields the rows of a table, as record batches of about `size` bytes.
+SOURCES = {
+    "csv": _csv_batches,
+    "tsv": _csv_batches,
+    "parquet": _parquet_batches,
+    "arrow": _arrow_batches,
+    "jsonl": _json_batches,
+    "npy": _array_batches,
+    "npz": _array_batches,
+}
 
 
 def _slices(batch: Any, size: int) -> Iterator[tuple[int, int]]:

@@ -24,6 +24,7 @@ from rosenblatt.formats.table_batches import Batch, arrow_errors_as_file_errors,
 Array = np.ndarray[Any, Any]
 LABEL_NAMES = ("label", "target", "class", "y")
 NUMERIC_SHARE = 0.9  # from this share of numbers on, other values are errors
+LEAST_ROWS_OF_CODES, NEARLY_ALL = 50, 0.9  # in so many rows, names of which this share is different are refused
 
 
 @dataclass(frozen=True)
@@ -277,6 +278,16 @@ def build_layout(
     columns = tuple(
         Column(name, tuple(sorted(names[name])) if name in names else None) for name in seen if name != label
     )
+    for column in columns:
+        total = seen[column.name].total
+        if total >= LEAST_ROWS_OF_CODES and column.names and len(column.names) >= NEARLY_ALL * total:
+            what = f"expected names that repeat, found {len(column.names):,} in {total:,} rows, like text or ids"
+            raise FileError(
+                f"{what} (TableClassifier, with any learner inside, encodes text and leaves out ids)",
+                path,
+                None,
+                column.name,
+            )
     if not columns:
         raise FileError(f"expected a feature column besides the label {label!r}, found none", path)
     about = seen[label] if label is not None else None
@@ -285,30 +296,26 @@ def build_layout(
 
 def scan_layout(
     paths: Sequence[str],
-    kind: str,
+    how: Any,
     size: int,
     *,
-    header: bool,
-    label: str | int | None,
-    labelled: bool,
-    categorical: str,
     hashed: int,
 ) -> Layout:
-    """Scan these tables to determine how their columns become features."""
-    seen = merge_surveys([(path, survey_columns(batches(path, kind, size, header))) for path in paths])
-    target = find_label_column(label, list(seen), paths[0]) if labelled else None
+    """Scan these tables to determine how their columns become features under this reading."""
+    seen = merge_surveys([(path, survey_columns(batches(path, how, size))) for path in paths])
+    target = find_label_column(how.label, list(seen), paths[0]) if how.labelled else None
     columns = categorical_columns(seen, target)
     names: dict[str, set[str]] = {name: set() for name in columns}
-    if columns and categorical == "onehot":
+    if columns and how.categorical == "onehot":
         for path in paths:
-            for name, words in collect_names(batches(path, kind, size, header), columns).items():
+            for name, words in collect_names(batches(path, how, size), columns).items():
                 names[name] |= words
-    return build_layout(seen, target, names, hashed if categorical == "hash" else 0, paths[0])
+    return build_layout(seen, target, names, hashed if how.categorical == "hash" else 0, paths[0])
 
 
-def read_column_names(path: str, kind: str, size: int, header: bool) -> tuple[str, ...]:
+def read_column_names(path: str, how: Any, size: int) -> tuple[str, ...]:
     """The column names of a table; empty if it has no rows."""
-    return next((tuple(batch.columns) for batch in batches(path, kind, size, header)), ())
+    return next((tuple(batch.columns) for batch in batches(path, how, size)), ())
 
 
 def _require_same_columns(path: str, found: list[str], names: list[str]) -> None:
@@ -330,7 +337,7 @@ def find_label_column(label: str | int | None, names: list[str], path: str) -> s
         return label
     found = [name for name in names if name.strip().lower() in LABEL_NAMES]
     if len(found) != 1:
-        raise FileError(f"cannot tell which column is the label: pass label, one of {names}", path)
+        raise FileError(f"cannot tell which column is the label: give label (--label), one of {names}", path)
     return found[0]
 
 

@@ -16,9 +16,9 @@ from rosenblatt.kernel.perceptron import (
     KernelState,
 )
 from rosenblatt.kernel.plans import KernelDualPlan, KernelPlan
-from rosenblatt.shell.common_parameters import BIAS_STEP, COMMON, chosen_bias
 from rosenblatt.shell.epoch_classifier import EpochClassifier
 from rosenblatt.shell.fitted_attributes import check_model, check_scheme
+from rosenblatt.shell.parameters import BIAS_STEP, COMMON, chosen_bias
 
 Array = np.ndarray[Any, Any]
 MEGABYTE = 1 << 20

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rosenblatt.learn.criterion import Criterion
 from rosenblatt.learn.epochs import Source
-from rosenblatt.learn.evaluation import row_margins, whole_problem
+from rosenblatt.learn.evaluation import Criterion, row_margins, whole_problem
 from rosenblatt.learn.examples import Examples
 from rosenblatt.learn.overflow import check_scores
 from rosenblatt.learn.schemes import TWO

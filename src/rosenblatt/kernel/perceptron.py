@@ -38,9 +38,8 @@ from rosenblatt.formats.errors import NotFiniteError
 from rosenblatt.kernel.final_scan import geometric, scan_kernel_model, separators
 from rosenblatt.kernel.functions import COLUMNS_AT_ONCE, GrowingRows, Kernel
 from rosenblatt.learn.counters import Count
-from rosenblatt.learn.criterion import MISTAKE
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Solver, Source
-from rosenblatt.learn.evaluation import whole_problem
+from rosenblatt.learn.evaluation import MISTAKE, whole_problem
 from rosenblatt.learn.examples import Examples, Facts
 from rosenblatt.learn.models import UpdateHistory, copy_rows
 from rosenblatt.learn.orders import visited

@@ -39,9 +39,8 @@ from rosenblatt.kernel.kernel_row_cache import KernelRowCache
 from rosenblatt.kernel.pair_ascent import AscentRows, ascend_in_pairs, gap_of, recentre
 from rosenblatt.kernel.perceptron import BLOCK, KernelModel, KernelSolver, kernel_overflow
 from rosenblatt.learn.best_intercept import best_intercept, even_sides
-from rosenblatt.learn.criterion import DECISION
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
-from rosenblatt.learn.evaluation import whole_problem
+from rosenblatt.learn.evaluation import DECISION, whole_problem
 from rosenblatt.learn.examples import Examples
 from rosenblatt.learn.models import copy_rows
 from rosenblatt.learn.report import Report

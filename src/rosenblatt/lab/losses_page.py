@@ -13,7 +13,7 @@ from bokeh.plotting import figure
 from rosenblatt.lab import state_limits
 from rosenblatt.lab.runs import FIRST_ROW
 from rosenblatt.lab.session import Session
-from rosenblatt.learn.counted import counted
+from rosenblatt.learn.number_format import counted
 from rosenblatt.objective.compiled_losses import curve
 from rosenblatt.plot.drawing import COLOURS
 from rosenblatt.plot.loss_curves import MARGIN_LOSSES, loss_title

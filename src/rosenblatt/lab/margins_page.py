@@ -13,8 +13,7 @@ from rosenblatt.lab import state_limits
 from rosenblatt.lab.canvas import Canvas
 from rosenblatt.lab.runs import FIRST_ROW
 from rosenblatt.lab.session import Session
-from rosenblatt.learn.counted import counted
-from rosenblatt.learn.number_format import format_number
+from rosenblatt.learn.number_format import counted, format_number
 from rosenblatt.objective.max_margin import MaxMargin
 from rosenblatt.objective.svm import LinearSVM
 from rosenblatt.online.perceptron import PAUM, Perceptron

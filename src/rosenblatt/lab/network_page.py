@@ -13,7 +13,7 @@ from rosenblatt.lab.canvas import Canvas
 from rosenblatt.lab.periodic import toggled
 from rosenblatt.lab.points import LECTURES
 from rosenblatt.lab.session import Session
-from rosenblatt.learn.counted import counted
+from rosenblatt.learn.number_format import counted
 from rosenblatt.network.estimators import MultilayerPerceptron
 from rosenblatt.online.mark_i import MarkI
 

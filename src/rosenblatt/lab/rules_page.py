@@ -12,8 +12,8 @@ from rosenblatt.lab import state_limits
 from rosenblatt.lab.canvas import Canvas
 from rosenblatt.lab.runs import FIRST_ROW, renumbered
 from rosenblatt.lab.session import Session
-from rosenblatt.learn.counted import counted
 from rosenblatt.learn.models import Planes
+from rosenblatt.learn.number_format import counted
 from rosenblatt.objective.linear import ObjectiveLearner
 from rosenblatt.registry import IN_LAB
 from rosenblatt.shell.fitted import fitted

@@ -11,7 +11,7 @@ import panel as pn
 
 from rosenblatt.lab.session import Session
 from rosenblatt.lab.sharing import Snapshot
-from rosenblatt.learn.counted import counted
+from rosenblatt.learn.number_format import counted
 from rosenblatt.tracing.trace import trace
 
 

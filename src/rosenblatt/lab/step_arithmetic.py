@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.lab.runs import FIRST_ROW, Run, RunSettings
-from rosenblatt.learn.counted import counted
-from rosenblatt.learn.number_format import format_number, format_vector
+from rosenblatt.learn.number_format import counted, format_number, format_vector
 
 Array = np.ndarray[Any, Any]
 MOST_PRODUCTS = 4  # products are written out for up to this many features

@@ -1,6 +1,7 @@
-"""Evaluation of planes on rows: errors, the smallest margin, the worst row. It runs in pieces, so that Ctrl-C works.
+"""Evaluation of planes on rows by a criterion: errors, the smallest margin, the worst row.
 
-The margin of a row is y·f for two classes, s_y − max s_r for many, and y_k·f_k per column for one-vs-rest and labels.
+It runs in pieces, so that Ctrl-C works. The margin of a row is y·f for two classes, s_y − max s_r for many, and y_k·f_k
+per column for one-vs-rest and labels.
 """
 
 from __future__ import annotations
@@ -11,16 +12,36 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from rosenblatt.compiled.machine_code import compiled
+from rosenblatt.compiled.machine_code import callee, compiled
 from rosenblatt.compiled.row_arrays import Dense, Sparse, gathered, in_pieces, is_narrow, spans, values_per_row
 from rosenblatt.compiled.tie_rule import decide, edge, rival, wins_tie
 from rosenblatt.formats.declared_fields import floats
-from rosenblatt.learn.criterion import MISTAKE, Criterion
 from rosenblatt.learn.examples import Examples
 from rosenblatt.learn.models import Model, Planes, copy_rows
 from rosenblatt.learn.overflow import all_finite, check_scores
 from rosenblatt.learn.schemes import Scheme
 from rosenblatt.learn.sweep import VisitTask
+
+
+class Criterion(NamedTuple):
+    """When a row is wrong, and when it shows that the learner has not converged."""
+
+    low: float = 0.0  # the required margin of the negative class
+    high: float = 0.0  # of the positive class, and between classes
+    tube: float = -1.0  # for numbers: how far f may be from y; below 0 for classes
+    learns_at_margin: bool = True  # whether a row exactly at its required margin is learned from
+    clears_margin: bool = True  # whether rows must be above their margin at the end, or only above 0
+    tie_is_mistake: bool = True  # False for learners that minimise an objective: f = 0 counts as in `predict`
+
+    @property
+    def numbers(self) -> bool:
+        """Whether rows have numbers instead of classes."""
+        return self.tube >= 0.0
+
+
+MISTAKE = Criterion()
+DECISION = Criterion(tie_is_mistake=False)
+
 
 Array = np.ndarray[Any, Any]
 # The loss of an objective on these rows, given their scores, which it may overwrite.
@@ -222,7 +243,7 @@ def _counted(problem: Problem, index: Array, scores: Array, criterion: Criterion
     return _count_joint(criterion, scores, problem.truth, index) if problem.scheme.joint else None
 
 
-@compiled
+@callee
 def _violates(criterion: Criterion, margin: float, lack: float) -> bool:
     """Whether a row shows that the learner has not converged; a margin of NaN does."""
     return not (lack < 0.0 if criterion.clears_margin else margin > 0.0)

@@ -22,12 +22,31 @@ from rosenblatt.compiled.row_arrays import (
     values_per_row,
     widened,
 )
+from rosenblatt.compiled.rows import dot, dots
 from rosenblatt.formats.declared_fields import doubles, floats, integers, matrix, must, size
 from rosenblatt.learn.labels import as_signed
 from rosenblatt.learn.schemes import Scheme
-from rosenblatt.learn.scores import score_many, score_one
 
 Array = np.ndarray[Any, Any]
+
+
+@compiled
+def score_one(rows: Any, index: Array, w: Array, b: Array, out: Array) -> None:
+    """out_t = w·x_i + b for i = index_t."""
+    for t in range(index.size):
+        out[t] = dot(rows, index[t], w) + b[0]
+
+
+@compiled
+def score_many(rows: Any, index: Array, W: Array, b: Array, out: Array) -> None:
+    """out_tk = w_k·x_i + b_k for i = index_t."""
+    for t in range(index.size):
+        scores = out[t]
+        dots(rows, index[t], W, scores)
+        for k in range(scores.size):
+            scores[k] += b[k]
+
+
 FEWEST_UPDATES, MOST_UPDATES = 1 << 13, 1 << 18  # of a vote, processed per call
 
 

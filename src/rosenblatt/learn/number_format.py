@@ -1,4 +1,4 @@
-"""Numbers read as exact fractions, and printed with few digits."""
+"""Numbers read as exact fractions, printed with few digits, and counted with their noun."""
 
 from __future__ import annotations
 
@@ -68,3 +68,12 @@ def format_number(value: Any) -> str:
 def format_vector(values: Iterable[Any]) -> str:
     """A vector as shown in a table: (1, 0.5)."""
     return "(" + ", ".join(format_number(value) for value in values) + ")"
+
+
+def counted(count: int, noun: str) -> str:
+    """The count and its noun, which gets an s unless there is exactly one.
+
+    >>> counted(1, "update"), counted(2, "update"), counted(12345, "row")
+    ('1 update', '2 updates', '12,345 rows')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.compiled.machine_code import compiled
+from rosenblatt.compiled.machine_code import callee, compiled
 
 Array = np.ndarray[Any, Any]
 LOW = np.uint64(0xFFFFFFFF)
@@ -178,7 +178,7 @@ def _keys(seed: int, epoch: int, part: int = 0) -> Array:
     return keys
 
 
-@compiled
+@callee
 def _hash(keys: Array, x: Any, key: Any) -> Any:
     """A 32-bit integer hash of xor-shifts and odd multipliers: every bit of x and key affects every bit.
 
@@ -191,7 +191,7 @@ def _hash(keys: Array, x: Any, key: Any) -> Any:
     return word(h ^ (h >> word(16)))
 
 
-@compiled
+@callee
 def _round(keys: Array, left: Any, right: Any, a: Any, mask: Any, even: Any, odd: Any) -> Any:
     word = keys.dtype.type
     left = word(left + word((np.uint64(_hash(keys, right, even)) * np.uint64(a)) >> np.uint64(32)))
@@ -232,7 +232,7 @@ def _shuffle(keys: Array, out: Array) -> None:
         out[other] = t
 
 
-@compiled
+@callee
 def _number(keys: Array, place: Any) -> Any:
     """The random 64-bit number at a place in the sequence."""
     low = np.uint64(_hash(keys, place & LOW, keys[0]))

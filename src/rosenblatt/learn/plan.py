@@ -13,9 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rosenblatt.compiled.row_arrays import Dense, Sparse, spans
-from rosenblatt.learn.criterion import MISTAKE, Criterion
 from rosenblatt.learn.epochs import Solver, Source
-from rosenblatt.learn.evaluation import Problem
+from rosenblatt.learn.evaluation import MISTAKE, Criterion, Problem
 from rosenblatt.learn.examples import Facts
 from rosenblatt.learn.orders import Blocks, Cyclic, Explicit, Order, Random, Shuffled, block_bounds, visited
 from rosenblatt.learn.schemes import REST, SCHEMES, TWO, Scheme

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.formats.declared_fields import is_count, must, verify
-from rosenblatt.learn.criterion import MISTAKE, Criterion
 from rosenblatt.learn.epochs import Source
 from rosenblatt.learn.evaluation import (
+    MISTAKE,
+    Criterion,
     Evaluation,
     Measure,
     clean,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 
@@ -11,8 +12,8 @@ class Sharding:
 
     Attributes
     ----------
-    mixing : {"uniform", "mistakes"}
-        How the weights of the shards were averaged.
+    mixing : {"uniform", "mistakes", "added"}
+        How the weights of the shards were averaged; "added" if the changes of shards were added (`LinearSVM`).
     rows : tuple of int
         The number of rows of each shard.
     mistakes : tuple of tuple of int
@@ -26,6 +27,12 @@ class Sharding:
         Weights sent to workers and back; 0 within one process.
     computing, reading, waiting : float
         Seconds, over all threads of all workers: in passes, in reading shards, and in neither while an epoch ran.
+        0 where changes were added.
+    copies, merges : tuple of int
+        Where changes were added, for each epoch: the copies of w that learned side by side, and how often their changes
+        were added.
+    gaps : tuple of float
+        Where changes were added, for each epoch: the relative duality gap of all rows, estimated during its pass.
 
     Examples
     --------
@@ -47,9 +54,19 @@ class Sharding:
     computing: float = 0.0
     reading: float = 0.0
     waiting: float = 0.0
+    copies: tuple[int, ...] = ()
+    merges: tuple[int, ...] = ()
+    gaps: tuple[float, ...] = ()
 
     def __str__(self) -> str:
         """A readable summary."""
+        if self.mixing == "added":
+            runs = [(count, len(list(run))) for count, run in itertools.groupby(self.copies)]
+            told = ", ".join(f"{count} in {epochs} epoch{'s' * (epochs != 1)}" for count, epochs in runs)
+            lines = [f"{len(self.rows)} shards, changes added {sum(self.merges)} times; copies of w: {told}"]
+            if self.bytes_moved:
+                lines.append(f"{self.bytes_moved / 1e6:,.1f} MB moved")
+            return "\n".join(lines + [f"shards sent again: {self.sent_again}"] * bool(self.sent_again))
         how = "uniformly" if self.mixing == "uniform" else "by mistakes"
         lines = [f"{len(self.rows)} shards, mixed {how}, {self.weighted:,.1f} weighted mistakes"]
         lines.append(

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rosenblatt.compiled.machine_code import compiled
+from rosenblatt.compiled.machine_code import callee, compiled
 from rosenblatt.compiled.rows import fetch_ahead, usual_lines
 from rosenblatt.learn.counters import Count
 
@@ -29,7 +29,7 @@ class VisitTask(NamedTuple):
     weights: Array
 
 
-@compiled
+@callee
 def count_run(tally: Array, share: float, changed: bool) -> None:
     """Count the visits since the last update, for the pocket; an update ends the run."""
     if not changed:
@@ -40,7 +40,7 @@ def count_run(tally: Array, share: float, changed: bool) -> None:
     tally[Count.RUN] = tally[Count.HELD] = tally[Count.CHECKED] = 0.0
 
 
-@compiled
+@callee
 def worth_checking(tally: Array) -> bool:
     """Whether the pocket has to examine w: its run is the longest so far, and it was not examined yet."""
     return bool(tally[Count.HELD] + tally[Count.CHECKED] == 0.0 and tally[Count.RUN] > tally[Count.BEST])

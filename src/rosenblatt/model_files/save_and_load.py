@@ -19,8 +19,7 @@ import safetensors.numpy
 from rosenblatt._version import __version__
 from rosenblatt.formats.errors import FileError, NewerFormatError
 from rosenblatt.formats.safe_writing import os_error_message, replace_atomically
-from rosenblatt.model_files.encoding import Arrays, build, check_depth, describe
-from rosenblatt.model_files.stored_names import UNSTORED, is_stored
+from rosenblatt.model_files.encoding import UNSTORED, Arrays, build, check_depth, describe, is_stored
 from rosenblatt.shell.fitted import check_whole, renew
 
 FORMAT = 2  # format 1 was never released

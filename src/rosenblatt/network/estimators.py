@@ -21,9 +21,9 @@ from rosenblatt.network.backpropagation import (
     NetworkState,
     Optimiser,
 )
-from rosenblatt.shell.common_parameters import COMMON, PASSES
 from rosenblatt.shell.epoch_classifier import EpochClassifier
 from rosenblatt.shell.fitted_attributes import check_model
+from rosenblatt.shell.parameters import COMMON, PASSES
 
 Array = np.ndarray[Any, Any]
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rosenblatt.learn.best_intercept import best_intercept, even_sides
-from rosenblatt.learn.scores import score_many, score_one
+from rosenblatt.learn.models import score_many, score_one
 
 if TYPE_CHECKING:
     from rosenblatt.objective.svm_dual import DualAscent

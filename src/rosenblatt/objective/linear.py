@@ -15,11 +15,11 @@ from rosenblatt.objective.dense_rows import ProductReader
 from rosenblatt.objective.losses import LOSSES, names
 from rosenblatt.objective.objective_plan import MINIBATCH, ObjectivePlan
 from rosenblatt.objective.penalties import PENALTIES
-from rosenblatt.shell.common_parameters import COMMON, PASSES
 from rosenblatt.shell.encoding import PLAIN, WIDENING, Reader
 from rosenblatt.shell.online_classifier import OnlineClassifier
 from rosenblatt.shell.online_learner import OnlineLearner
 from rosenblatt.shell.online_regressor import OnlineRegressor
+from rosenblatt.shell.parameters import COMMON, PASSES
 
 Array = np.ndarray[Any, Any]
 RATES = {"optimal", "1/t", "1/sqrt(t)"}

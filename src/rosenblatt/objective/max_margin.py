@@ -19,11 +19,11 @@ from rosenblatt.formats.arrow import check_buffers, check_collected
 from rosenblatt.formats.declared_fields import is_array, must
 from rosenblatt.formats.errors import NotFiniteError
 from rosenblatt.formats.sparse_checks import well_formed
+from rosenblatt.learn.examples import encode_weights
 from rosenblatt.learn.labels import as_labels, check_labels, distinct, encode_labels
 from rosenblatt.learn.overflow import all_finite, check_scores
 from rosenblatt.learn.report import Report
 from rosenblatt.learn.row_checks import encode_rows
-from rosenblatt.learn.row_weights import encode_weights
 from rosenblatt.learn.schemes import REST, TWO
 from rosenblatt.objective.squared_hinge_newton import minimise_squared_hinge
 from rosenblatt.prove.exact.claims import plain_label, signed_rows

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.formats.errors import NotFiniteError
-from rosenblatt.learn.criterion import DECISION, Criterion
 from rosenblatt.learn.epochs import Source
+from rosenblatt.learn.evaluation import DECISION, Criterion
 from rosenblatt.learn.examples import Facts
 from rosenblatt.learn.plan import Needs, class_count
 from rosenblatt.learn.schemes import JOINT, REST, TWO, Scheme

@@ -22,8 +22,8 @@ from rosenblatt.formats.declared_fields import is_number, must
 from rosenblatt.formats.errors import NotFiniteError
 from rosenblatt.learn.calibration import Calibration, temperature
 from rosenblatt.learn.embeddings import stored_rows
-from rosenblatt.learn.probe_report import ProbeReport
-from rosenblatt.learn.row_weights import encode_weights
+from rosenblatt.learn.examples import encode_weights
+from rosenblatt.learn.report import ProbeReport
 from rosenblatt.objective.dense_rows import on_host, placed_like, refuse_sparse, used_as_is
 from rosenblatt.objective.minibatch import MiniBatchDescent
 from rosenblatt.objective.minibatch_settings import Settings

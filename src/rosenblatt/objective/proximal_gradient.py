@@ -35,9 +35,9 @@ from rosenblatt.formats.errors import NotFiniteError
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.evaluation import Problem, problems
+from rosenblatt.learn.models import score_many, score_one
 from rosenblatt.learn.overflow import all_finite
 from rosenblatt.learn.schemes import Scheme
-from rosenblatt.learn.scores import score_many, score_one
 from rosenblatt.objective.compiled_losses import loss_slope, loss_value, near
 from rosenblatt.objective.duality_gap import GapBound
 from rosenblatt.objective.stochastic import ObjectiveSolver

@@ -40,18 +40,19 @@ from rosenblatt.compiled.row_arrays import Dense, norm, read_only, spans
 from rosenblatt.compiled.row_targets import code_of, is_on
 from rosenblatt.compiled.rows import STARTS, add, add_class, dot, dots, fetch_ahead, usual_lines
 from rosenblatt.learn.counters import Count
-from rosenblatt.learn.criterion import DECISION, Criterion
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
-from rosenblatt.learn.evaluation import Problem, problems
+from rosenblatt.learn.evaluation import DECISION, Criterion, Problem, problems
+from rosenblatt.learn.examples import Examples
 from rosenblatt.learn.models import Model
 from rosenblatt.learn.orders import Shuffled
 from rosenblatt.learn.overflow import check_objective
 from rosenblatt.learn.plan import MOST_EPOCHS, Needs
 from rosenblatt.learn.report import Report
 from rosenblatt.learn.schemes import JOINT, REST, TWO, Scheme
+from rosenblatt.learn.sharding import Sharding
 from rosenblatt.objective import free_intercept
 from rosenblatt.objective.stochastic_visits import add_all
-from rosenblatt.objective.svm_gap import CAP, CURVE, Gap, Sums, duality_gap, summed
+from rosenblatt.objective.svm_gap import CAP, CURVE, Gap, Published, Sums, duality_gap, longest, losses, summed
 from rosenblatt.planes.linear_plan import LinearPlan, LinearSolver
 from rosenblatt.planes.state import State
 
@@ -99,6 +100,11 @@ class DualPlan(LinearPlan):
         """The only solver; its α start at 0."""
         return DualSolver(self, state)
 
+    def ascent(self, source: Source, state: State) -> Ascent:
+        """All rows in memory, in one part."""
+        (examples,) = source.parts(state.epoch)
+        return DualAscent.of(examples, self, state.scheme, state.classes, state.machines[0].intercept.size)
+
 
 class DualVariables(NamedTuple):
     """All α, and the data of rows and columns that passes need."""
@@ -120,6 +126,7 @@ class DualSettings(NamedTuple):
     squared: bool
     bias: float  # B²
     shrinking: bool
+    sigma: float = 1.0  # σ′, of copies of w whose changes are added
 
 
 @compiled
@@ -157,7 +164,7 @@ def column(duals: DualVariables, i: Any, k: Any, m: float, how: DualSettings) ->
     at[0], at[1] = max(at[0], slope), min(at[1], slope)
     if slope == 0.0:
         return 0.0
-    new = ascent_step(a, G, q + D, cap, how.squared)
+    new = ascent_step(a, G, how.sigma * q + D, cap, how.squared)
     duals.alpha[i, k] = new
     duals.sums[STEPS] += 1.0
     return float(new - a)
@@ -177,7 +184,7 @@ def pass_one(duals: DualVariables, rows: Any, y: Array, active: Array, how: Dual
         i = active[t]
         side = np.float64(y[i])
         m = side * (np.float64(dot(rows, i, w)) + duals.b[0])
-        step = side * column(duals, i, 0, m, how)
+        step = how.sigma * side * column(duals, i, 0, m, how)
         if step != 0.0:
             add(rows, i, step, w)
             duals.b[0] += step * how.bias
@@ -202,7 +209,7 @@ def pass_many(duals: DualVariables, rows: Any, y: Array, active: Array, how: Dua
                 scores[k] = 0.0
                 continue
             side = 1.0 if is_on(y, i, k) else -1.0
-            step = side * column(duals, i, k, side * (np.float64(scores[k]) + duals.b[k]), how)
+            step = how.sigma * side * column(duals, i, k, side * (np.float64(scores[k]) + duals.b[k]), how)
             scores[k] = step
             duals.b[k] += step * how.bias
             moved += step != 0.0
@@ -248,7 +255,7 @@ def pass_together(duals: DualVariables, rows: Any, y: Array, active: Array, how:
         fetch_ahead(rows, y, active, t, lines)
         i = active[t]
         true, a = code_of(y, i), duals.alpha[i]
-        q, cap = duals.rows[i, CURVE], duals.rows[i, CAP]
+        q, cap = how.sigma * duals.rows[i, CURVE], duals.rows[i, CAP]
         dots(rows, i, duals.w, G)
         idle, gap, best = True, 0.0, -np.inf
         for k in range(G.size):
@@ -275,7 +282,7 @@ def pass_together(duals: DualVariables, rows: Any, y: Array, active: Array, how:
         beta = level(duals, G, q, cap, true)
         for k in range(G.size):
             new = min(cap if k == true else 0.0, (beta - G[k]) / q)
-            G[k] = new - a[k]
+            G[k] = how.sigma * (new - a[k])
             a[k] = new
             duals.b[k] += G[k] * how.bias
         duals.sums[STEPS] += 1.0
@@ -324,127 +331,143 @@ def squared_norms(rows: Any, index: Array, out: Array) -> None:
 # -- the training ----------------------------------------------------------------------------------------------------
 
 
-class DualAscent:
-    """One machine's dual problem: α, w, and the active rows."""
+def next_bounds(high: Array, low: Array, joint: bool) -> Array:
+    """(K, 2): the slopes beyond which the next pass leaves out a row, from the largest and smallest of a pass."""
+    if joint:
+        return np.column_stack([np.full(high.size, max(high[0], 1e-12)), np.full(high.size, -np.inf)])
+    return np.column_stack([np.where(high > 0, high, np.inf), np.where(low < 0, low, -np.inf)])
 
-    def __init__(self, problem: Problem, plan: DualPlan, scheme: Scheme, d: int, K: int) -> None:
-        self.problem, self.plan, self.scheme = problem, plan, scheme
-        n = problem.truth.shape[0]
-        dtype = problem.rows.values.dtype if plan.tol >= FINE else np.dtype(np.float64)
-        shape: tuple[int, ...] = (d,) if scheme.single else (K, d) if isinstance(problem.rows, Dense) else (d, K)
-        bounds = np.tile([-np.inf, np.inf, np.inf, -np.inf], (K, 1))
+
+class Ascent:
+    """A dual problem, wherever its rows are: w, and after each pass whether its gap is closed.
+
+    Attributes
+    ----------
+    size : int
+        The rows that take part.
+    longest : int
+        The most stored values of a row.
+    across : int or None
+        The axis of the features in w; None for a single column.
+    parts : int
+        The shards.
+    estimate : float
+        The gap as the last pass saw it.
+    w, b : ndarray
+        The weights as the steps left them.
+    """
+
+    size: int
+    longest: int
+    across: int | None
+    parts = 1
+    estimate: float
+    w: Array
+    b: Array
+
+    def __init__(self, plan: DualPlan, scheme: Scheme, K: int) -> None:
         self.centre = np.zeros(K)  # b₀ of a free intercept
-        self.duals = DualVariables(
-            np.zeros((n, K)),
-            np.zeros((n, K), np.int8),
-            np.empty((n, 2)),
-            bounds,
-            np.zeros(3),
-            np.zeros(shape, dtype),
-            np.zeros(K),
-            np.zeros(K, dtype),
-            np.zeros(K, np.int64),
-        )
+        self.plan, self.scheme = plan, scheme
         self.how = DualSettings(plan.squared, plan.scale * plan.scale, plan.shrinking)
-        self.duals.rows[:, CAP] = plan.C * (problem.weights if problem.weights.size else 1.0)
-        for index in problem.pieces(1):
-            squared_norms(problem.rows, index, self.duals.rows)
-        if plan.free:
-            square = float(self.duals.rows[problem.index(0, problem.size), CURVE].mean())
-            self.how = self.how._replace(bias=free_intercept.SHARE * square or 1.0)
-        self.duals.rows[:, CURVE] += self.how.bias
-        self.activate_all()
         self.ratio = SCAN_RATIO
         self.lowest, self.checks = np.inf, 0  # the gap of a check that halved the one before, and the checks since then
         self.given_up, self.sweeps = False, 0
         self.objective = np.inf  # the primal, estimated during the last pass
-        self.earlier = (
-            0.0,
-            np.inf,
-            np.nan,
-        )  # the dual and the estimated gap `WINDOW` passes ago, and the rise until then
+        # The dual and the estimated gap `WINDOW` passes ago, and the rise until then.
+        self.earlier = (0.0, np.inf, np.nan)
+
+    # -- what depends on where the rows are ----------------------------------------------------------------------------
+
+    def sweep(self, epoch: int, seed: int) -> int:
+        """A pass over the active rows, in a new order; returns the steps made."""
+        raise NotImplementedError
+
+    @property
+    def shrunk(self) -> tuple[bool, bool]:
+        """Whether some rows are left out, in any column, and whether all are."""
+        raise NotImplementedError
 
     def activate_all(self) -> None:
         """Make all rows active again."""
-        self.active = self.problem.index(0, self.problem.size).copy()
-        self.duals.left_out[:] = 0
-        self.duals.worst[:, 2:] = (np.inf, -np.inf)
-
-    def sweep(self, epoch: int, seed: int) -> None:
-        """A pass over the active rows, in a new order."""
-        duals, active = self.duals, self.active
-        duals.sums[ESTIMATE], duals.worst[:, :2] = 0.0, (-np.inf, np.inf)
-        run = pass_one if self.scheme.single else pass_together if self.scheme.joint else pass_many
-        order, kept = Shuffled(active.size, seed), []
-        for begin, end in spans(active.size, self.problem.per_row * duals.b.size):
-            piece = active[order.piece(epoch, begin, end)]
-            run(duals, self.problem.rows, self.problem.truth, piece, self.how)
-            kept.append(piece[: int(duals.sums[KEPT])])
-        self.active = np.concatenate(kept) if kept else active
-        if self.plan.free:
-            duals.sums[ESTIMATE] = self._recentre() + max(duals.sums[ESTIMATE], 0.0)
-        if self.scheme.joint:
-            duals.worst[:, 2] = max(duals.worst[0, 0], 1e-12)
-            return
-        high, low = duals.worst[:, 0], duals.worst[:, 1]
-        duals.worst[:, 2] = np.where(high > 0, high, np.inf)
-        duals.worst[:, 3] = np.where(low < 0, low, -np.inf)
-
-    def _recentre(self) -> float:
-        """Centre the penalty of a free intercept at b; Σ |Σ y_i α_i| of the columns, which goes to 0."""
-        b, move = self.duals.b, self.duals.b - self.centre
-        self.duals.sums[ESTIMATE] -= float(b @ move) / self.how.bias
-        self.centre = b.copy()
-        b += move
-        return float(np.abs(move).sum()) / self.how.bias
+        raise NotImplementedError
 
     def linear_terms(self) -> tuple[float, float]:
         """Σ α_i and ½Σ D_i α_i²."""
-        duals, problem = self.duals, self.problem
-        if self.scheme.joint:
-            rows = problem.index(0, problem.size)
-            return float(duals.alpha[rows, problem.truth[rows]].sum()), 0.0
-        if not self.plan.squared:
-            return float(duals.alpha.sum()), 0.0
-        squares = (duals.alpha**2).sum(axis=1)
-        return float(duals.alpha.sum()), float(squares @ (0.25 / np.maximum(duals.rows[:, CAP], 1e-300)))
-
-    def dual(self) -> float:
-        """The dual objective, of w as the steps left it."""
-        duals = self.duals
-        norm2 = float(np.vdot(duals.w, duals.w).real)
-        if self.how.bias and not self.plan.free:
-            norm2 += float(duals.b @ duals.b) / self.how.bias
-        linear, quadratic = self.linear_terms()
-        return linear - quadratic - 0.5 * norm2
+        raise NotImplementedError
 
     def scanned_gap(self) -> float:
         """The duality gap of w as the steps left it, by a scan of all rows."""
-        if self.plan.free:
-            return free_intercept.scanned_gap(self)
-        problem, total = self.problem, 0.0
-        for index in problem.pieces(self.duals.b.size):
-            if self.scheme.single:
-                total += gap_one(self.duals, problem.rows, problem.truth, index, self.how)
-            else:
-                total += gap_many(self.duals, problem.rows, problem.truth, index, self.how, self.scheme.joint)
-        return max(total, 0.0)
+        raise NotImplementedError
+
+    def summed(self) -> Sums:
+        """Σ α_i z_i, by a pass over the rows with α > 0."""
+        raise NotImplementedError
+
+    def losses(self, of: Published) -> Array:
+        """The sum of the losses of all rows, and how far it may be from the exact one."""
+        raise NotImplementedError
+
+    def settled(self) -> Sums:
+        """Make w what the rows and α say; of a free intercept, after α is scaled, and with the best b."""
+        raise NotImplementedError
+
+    def gap_of(self, w: Array, b: Array) -> Gap:
+        """The gap of these weights; of a free intercept, with α scaled aside."""
+        raise NotImplementedError
+
+    def alpha_bounds(self) -> tuple[Array, float]:
+        """Σ |α_i| of each column, and max ‖x̂_i‖² of the rows that take part."""
+        raise NotImplementedError
+
+    def use_doubles(self) -> None:
+        """Store w in double precision from now on."""
+        raise NotImplementedError
+
+    def mark(self) -> Any:
+        """What `shares` needs to find the α of this moment."""
+        raise NotImplementedError
+
+    def shares(self, mark: Any = None) -> Array:
+        """(n, K): the coefficient of each x̂_i in w_k, now or at the time of this mark."""
+        raise NotImplementedError
+
+    def sharding(self, mark: Any = None) -> Sharding | None:
+        """How training in shards went, until now or until this mark."""
+        return None
+
+    def recentred(self, estimate: float) -> float:
+        """Centre the penalty of a free intercept at b; the estimate with Σ |Σ y_i α_i|, which goes to 0."""
+        b, move = self.b, self.b - self.centre
+        estimate -= float(b @ move) / self.how.bias
+        self.centre = b.copy()
+        b += move
+        return float(np.abs(move).sum()) / self.how.bias + max(estimate, 0.0)
+
+    # -- after a pass --------------------------------------------------------------------------------------------------
+
+    def dual(self) -> float:
+        """The dual objective, of w as the steps left it."""
+        norm2 = float(np.vdot(self.w, self.w).real)
+        if self.how.bias and not self.plan.free:
+            norm2 += float(self.b @ self.b) / self.how.bias
+        linear, quadratic = self.linear_terms()
+        return linear - quadratic - 0.5 * norm2
 
     def closed(self, dtype: Any) -> Gap | None:
         """The gap of the weights rounded to `dtype`, if it is below the tolerance.
 
         Else None, and after a scan all rows are active again; where the scan was wrong, w is what the rows and α say.
         """
-        estimate, dual, tol = float(self.duals.sums[ESTIMATE]), self.dual(), self.plan.tol
+        estimate, dual, tol = self.estimate, self.dual(), self.plan.tol
         self.objective = dual + max(estimate, 0.0)
         if estimate > self.ratio * tol * (dual + estimate):
             self.given_up = self._only_marches(dual, estimate)
-            if not self.active.size:
+            if self.shrunk[1]:
                 self.activate_all()
             return None
         gap = self.scanned_gap()
         if gap <= tol * (dual + gap):
-            sums = self._settled()
+            sums = self.settled()
             checked = duality_gap(self, sums, *self.published(dtype))
             if checked.relative <= tol:
                 return checked
@@ -453,38 +476,19 @@ class DualAscent:
                 self.ratio *= 0.5
         else:
             self.ratio = min(SCAN_RATIO, max(estimate / gap, 0.1))
-        if self.active.size < self.problem.size or self.duals.left_out.any():
+        if self.shrunk[0]:
             self.activate_all()
         return None
-
-    def _settled(self) -> Sums:
-        """Make w what the rows and α say; of a free intercept, after α is scaled, and with the best b."""
-        duals = self.duals
-        if self.plan.free:
-            free_intercept.balance(self)
-        sums = summed(self)
-        duals.w[...] = sums.u
-        duals.b[:] = free_intercept.intercepts(self) if self.plan.free else sums.b
-        self.centre = duals.b.copy()
-        return sums
-
-    def gap_of(self, w: Array, b: Array) -> Gap:
-        """The gap of these weights; of a free intercept, with α scaled aside."""
-        aside = copy.copy(self)
-        if self.plan.free:
-            aside.duals = self.duals._replace(alpha=self.duals.alpha.copy())
-            free_intercept.balance(aside)
-        return duality_gap(aside, summed(aside), w, b)
 
     def _count(self, relative: float) -> None:
         """Count a check that found a gap where a scan had found none."""
         halved = relative <= 0.5 * self.lowest
         self.lowest, self.checks = (relative, 0) if halved else (self.lowest, self.checks + 1)
-        if self.duals.w.dtype == np.float64:
+        if self.w.dtype == np.float64:
             self.given_up = self.checks >= CHECKS
         elif self.checks >= CHECKS_IN_SINGLE:
-            duals, self.checks = self.duals, 0
-            self.duals = duals._replace(w=duals.w.astype(np.float64), scores=duals.scores.astype(np.float64))
+            self.checks = 0
+            self.use_doubles()
 
     def _only_marches(self, dual: float, estimate: float) -> bool:
         """Whether α only moves, at a steady rate, towards bounds that it would not reach in all passes there may be.
@@ -502,10 +506,188 @@ class DualAscent:
 
     def published(self, dtype: Any) -> tuple[Array, Array]:
         """Copies of w and b, which an interrupted pass does not change."""
-        return self.duals.w.astype(dtype), self.duals.b.astype(dtype)
+        return self.w.astype(dtype), self.b.astype(dtype)
+
+
+class DualAscent(Ascent):
+    """One machine's dual problem: α, w, and the active rows."""
+
+    def __init__(
+        self, problem: Problem, plan: DualPlan, scheme: Scheme, d: int, K: int, bias: float | None = None
+    ) -> None:
+        super().__init__(plan, scheme, K)
+        self.problem, self.size, self.longest = problem, problem.size, longest(problem)
+        n = problem.truth.shape[0]
+        dense = isinstance(problem.rows, Dense)
+        dtype = problem.rows.values.dtype if plan.tol >= FINE else np.dtype(np.float64)
+        self.across = None if scheme.single else 1 if dense else 0
+        shape: tuple[int, ...] = (d,) if scheme.single else (K, d) if dense else (d, K)
+        bounds = np.tile([-np.inf, np.inf, np.inf, -np.inf], (K, 1))
+        self.duals = DualVariables(
+            np.zeros((n, K)),
+            np.zeros((n, K), np.int8),
+            np.empty((n, 2)),
+            bounds,
+            np.zeros(3),
+            np.zeros(shape, dtype),
+            np.zeros(K),
+            np.zeros(K, dtype),
+            np.zeros(K, np.int64),
+        )
+        self.duals.rows[:, CAP] = plan.C * (problem.weights if problem.weights.size else 1.0)
+        for index in problem.pieces(1):
+            squared_norms(problem.rows, index, self.duals.rows)
+        if plan.free and bias is None:
+            square = float(self.duals.rows[problem.index(0, problem.size), CURVE].mean())
+            bias = free_intercept.SHARE * square or 1.0
+        if bias is not None:
+            self.how = self.how._replace(bias=bias)
+        self.duals.rows[:, CURVE] += self.how.bias
+        self.activate_all()
+
+    @classmethod
+    def of(
+        cls, examples: Examples, plan: DualPlan, scheme: Scheme, classes: int, K: int, bias: float | None = None
+    ) -> DualAscent:
+        """The dual problem of these examples, with α = 0; B² of a free intercept, if it is known."""
+        (problem,) = problems(examples, scheme, classes)
+        return cls(problem, plan, scheme, examples.n_features, K, bias)
+
+    @property
+    def w(self) -> Array:  # type: ignore[override]
+        """The weights as the steps left them."""
+        return self.duals.w
+
+    @property
+    def b(self) -> Array:  # type: ignore[override]
+        """The intercepts as the steps left them."""
+        return self.duals.b
+
+    @property
+    def estimate(self) -> float:  # type: ignore[override]
+        """The gap as the last pass saw it."""
+        return float(self.duals.sums[ESTIMATE])
+
+    def activate_all(self) -> None:
+        """Make all rows active again."""
+        self.active = self.problem.index(0, self.problem.size).copy()
+        self.duals.left_out[:] = 0
+        self.duals.worst[:, 2:] = (np.inf, -np.inf)
+
+    @property
+    def shrunk(self) -> tuple[bool, bool]:
+        """Whether some rows are left out, in any column, and whether all are."""
+        return bool(self.active.size < self.size or self.duals.left_out.any()), not self.active.size
+
+    def sweep(self, epoch: int, seed: int) -> int:
+        """A pass over the active rows, in a new order; returns the steps made."""
+        duals, before = self.duals, self.duals.sums[STEPS]
+        self.begin_pass()
+        order = Shuffled(self.active.size, seed)
+        self.active = self.visit(self.active[order.piece(epoch, 0, self.active.size)])
+        if self.plan.free:
+            duals.sums[ESTIMATE] = self.recentred(duals.sums[ESTIMATE])
+        self.end_pass()
+        return int(duals.sums[STEPS] - before)
+
+    def begin_pass(self) -> None:
+        """Forget the estimate and the slopes of the previous pass."""
+        self.duals.sums[ESTIMATE], self.duals.worst[:, :2] = 0.0, (-np.inf, np.inf)
+
+    def visit(self, rows: Array) -> Array:
+        """One step per row, in this order; returns the rows that stay active."""
+        duals, kept = self.duals, [rows[:0]]
+        run = pass_one if self.scheme.single else pass_together if self.scheme.joint else pass_many
+        for begin, end in spans(rows.size, self.problem.per_row * duals.b.size):
+            piece = rows[begin:end]
+            run(duals, self.problem.rows, self.problem.truth, piece, self.how)
+            kept.append(piece[: int(duals.sums[KEPT])])
+        return np.concatenate(kept)
+
+    def end_pass(self) -> None:
+        """The slopes of this pass decide what the next one leaves out."""
+        worst = self.duals.worst
+        worst[:, 2:] = next_bounds(worst[:, 0], worst[:, 1], self.scheme.joint)
+
+    def linear_terms(self) -> tuple[float, float]:
+        """Σ α_i and ½Σ D_i α_i²."""
+        duals, problem = self.duals, self.problem
+        if self.scheme.joint:
+            rows = problem.index(0, problem.size)
+            return float(duals.alpha[rows, problem.truth[rows]].sum()), 0.0
+        if not self.plan.squared:
+            return float(duals.alpha.sum()), 0.0
+        squares = (duals.alpha**2).sum(axis=1)
+        return float(duals.alpha.sum()), float(squares @ (0.25 / np.maximum(duals.rows[:, CAP], 1e-300)))
+
+    def scanned_gap(self) -> float:
+        """The duality gap of w as the steps left it, by a scan of all rows."""
+        return free_intercept.scanned_gap(self) if self.plan.free else max(self.gap_terms(), 0.0)
+
+    def gap_terms(self) -> float:
+        """The sum of the rows' terms of the gap."""
+        problem, total = self.problem, 0.0
+        for index in problem.pieces(self.duals.b.size):
+            if self.scheme.single:
+                total += gap_one(self.duals, problem.rows, problem.truth, index, self.how)
+            else:
+                total += gap_many(self.duals, problem.rows, problem.truth, index, self.how, self.scheme.joint)
+        return total
+
+    def summed(self) -> Sums:
+        """Σ α_i z_i, by a pass over the rows with α > 0."""
+        duals = self.duals
+        return summed(self.problem, duals.alpha, duals.rows, duals.w.shape, self.how.bias)
+
+    def losses(self, of: Published) -> Array:
+        """The sum of the losses of all rows, and how far it may be from the exact one."""
+        return losses(self.problem, self.duals.alpha, self.duals.rows, of, self.how.squared)
+
+    def settled(self) -> Sums:
+        """Make w what the rows and α say; of a free intercept, after α is scaled, and with the best b."""
+        duals = self.duals
+        if self.plan.free:
+            free_intercept.balance(self)
+        sums = self.summed()
+        duals.w[...] = sums.u
+        duals.b[:] = free_intercept.intercepts(self) if self.plan.free else sums.b
+        self.centre = duals.b.copy()
+        return sums
+
+    def gap_of(self, w: Array, b: Array) -> Gap:
+        """The gap of these weights; of a free intercept, with α scaled aside."""
+        aside = copy.copy(self)
+        if self.plan.free:
+            aside.duals = self.duals._replace(alpha=self.duals.alpha.copy())
+            free_intercept.balance(aside)
+        return duality_gap(aside, aside.summed(), w, b)
+
+    def alpha_bounds(self) -> tuple[Array, float]:
+        """Σ |α_i| of each column, and max ‖x̂_i‖² of the rows that take part."""
+        curve = self.duals.rows[self.problem.index(0, self.size), CURVE]
+        return np.abs(self.duals.alpha).sum(axis=0), float(curve.max())
+
+    def use_doubles(self) -> None:
+        """Store w in double precision from now on."""
+        duals = self.duals
+        self.duals = duals._replace(w=duals.w.astype(np.float64), scores=duals.scores.astype(np.float64))
+
+    def mark(self) -> Any:
+        """The rows that can change in the next pass, and their α: the active ones; all may be scaled if b is free."""
+        rows = self.problem.index(0, self.size) if self.plan.free else self.active
+        return rows, self.duals.alpha[rows]
+
+    def shares(self, mark: Any = None) -> Array:
+        """(n, K): the coefficient of each x̂_i in w_k, now or at the time of this mark."""
+        alpha = self.duals.alpha
+        if mark is not None:
+            active, were = mark
+            alpha = alpha.copy()
+            alpha[active] = were
+        return self.signed(alpha)
 
     def signed(self, alpha: Array) -> Array:
-        """(n, K): the coefficient of each x̂_i in w_k."""
+        """α as coefficients of x̂_i instead of z_i."""
         truth = self.problem.truth
         if self.scheme.joint:
             return alpha
@@ -525,28 +707,22 @@ class DualSolver(LinearSolver):
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
         """Set all α to 0."""
-        state = self.state
-        (examples,) = source.parts(state.epoch)
-        state.radius2 = max(state.radius2, examples.radius2)
-        (problem,) = problems(examples, state.scheme, state.classes)
-        K = state.machines[0].intercept.size
-        self.ascent = DualAscent(problem, self.plan, state.scheme, examples.n_features, K)
+        self.state.radius2 = max(self.state.radius2, source.facts.radius2)
+        self.ascent = self.plan.ascent(source, self.state)
         self.gap: Gap | None = None
-        self.before: tuple[State | None, Array, Array] = None, self.ascent.active, self.ascent.duals.alpha[:0]
+        self.before: tuple[State | None, Any] = None, None
 
     def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
         """One pass over the active rows."""
         state, ascent = self.state, self.ascent
         (machine,) = state.machines
-        before = ascent.duals.sums[STEPS]
-        ascent.sweep(state.epoch, state.seed)
+        made = ascent.sweep(state.epoch, state.seed)
         self.gap = ascent.closed(machine.coef.dtype)
-        made = int(ascent.duals.sums[STEPS] - before)
         w, machine.intercept = ascent.published(machine.coef.dtype)
         machine.coef = w[None, :] if w.ndim == 1 else w
-        machine.by_feature = w.ndim == 2 and not isinstance(ascent.problem.rows, Dense)
+        machine.by_feature = ascent.across == 0
         machine.tally[Count.UPDATES] += made
-        yield PartOfEpoch(ascent.problem.size, made)
+        yield PartOfEpoch(ascent.size, made)
 
     def ending(self, source: Source) -> Ending:
         """The primal objective, estimated during the pass, and whether the gap is closed or given up."""
@@ -555,21 +731,21 @@ class DualSolver(LinearSolver):
 
     def copy(self) -> State:
         """A copy that shares the weights, which are replaced, never written to; the α of active rows are kept aside."""
-        kept, active = self.state.shallow(), self.ascent.active
-        if self.plan.free:  # the α of all rows may be scaled
-            active = self.ascent.problem.index(0, self.ascent.problem.size)
-        self.before = kept, active, self.ascent.duals.alpha[active]
+        kept = self.state.shallow()
+        self.before = kept, self.ascent.mark()
         return kept
+
+    @property
+    def sharding(self) -> Sharding | None:
+        """How training in shards went."""
+        before, mark = self.before
+        return self.ascent.sharding(mark if self.state is before else None)
 
     @property
     def described(self) -> dict[str, Any]:
         """The rows that w is made of, and their coefficients."""
-        before, active, were = self.before
-        alpha = self.ascent.duals.alpha
-        if self.state is before:
-            alpha = alpha.copy()
-            alpha[active] = were
-        shares = self.ascent.signed(alpha)
+        before, mark = self.before
+        shares = self.ascent.shares(mark if self.state is before else None)
         support = np.flatnonzero(shares.any(axis=1))
         return {
             "support_": read_only(support),
@@ -581,7 +757,7 @@ class DualSolver(LinearSolver):
         report = super().conclude(source, report, kept)
         (machine,), gap = self.state.machines, self.gap
         if gap is None:
-            w = machine.coef[0] if self.ascent.duals.w.ndim == 1 else machine.coef
+            w = machine.coef[0] if self.ascent.across is None else machine.coef
             gap = self.ascent.gap_of(w, machine.intercept)
         closed, objective = gap.relative <= self.plan.tol, check_objective(gap.primal)
         outcome = "solved" if closed else "stalled" if report.outcome == "solved" else report.outcome

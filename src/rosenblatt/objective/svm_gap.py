@@ -29,7 +29,7 @@ from rosenblatt.learn.evaluation import Problem
 from rosenblatt.objective.stochastic_visits import add_all
 
 if TYPE_CHECKING:
-    from rosenblatt.objective.svm_dual import DualAscent
+    from rosenblatt.objective.svm_dual import Ascent
 
 Array = np.ndarray[Any, Any]
 EPS = float(np.finfo(np.float64).eps)
@@ -144,47 +144,53 @@ def loss_together(of: Published, data: Array, alpha: Array, rows: Any, y: Array,
         out[ERROR] += cap * (2.0 * size + 4.0 * EPS * largest) + abs(left) * (1.0 + 2.0 * (largest + size))
 
 
-def summed(ascent: DualAscent) -> Sums:
+def summed(problem: Problem, alpha: Array, data: Array, shape: tuple[int, ...], bias: float) -> Sums:
     """u, by a pass over the rows with α > 0."""
-    problem, duals, scheme, bias = ascent.problem, ascent.duals, ascent.scheme, ascent.how.bias
-    K = duals.b.size
-    sums = Sums(np.zeros(duals.w.shape), np.zeros(K), np.zeros(K), np.zeros(K))
+    K = alpha.shape[1]
+    sums = Sums(np.zeros(shape), np.zeros(K), np.zeros(K), np.zeros(K))
     for index in problem.pieces(K):
-        given = (sums, duals.alpha, duals.rows, problem.rows, problem.truth, index, bias)
-        if scheme.single:
+        given = (sums, alpha, data, problem.rows, problem.truth, index, bias)
+        if problem.scheme.single:
             sum_one(*given)
         else:
-            sum_many(*given, scheme.joint)
+            sum_many(*given, problem.scheme.joint)
     return sums
 
 
-def duality_gap(ascent: DualAscent, sums: Sums, w: Array, b: Array) -> Gap:
-    """The gap between these weights, in the layout of u, and α, by a pass over all rows."""
-    problem, duals, how = ascent.problem, ascent.duals, ascent.how
-    w, b, across = np.ascontiguousarray(w, np.float64), b.astype(np.float64), _across(ascent)
-    length = np.sqrt(_squares(w, b, how.bias, across))  # a free b counts in the rounding of margins only
-    counted = 0.0 if ascent.plan.free else how.bias
-    of = Published(w, b, (longest(problem) + 6.0) * EPS * length, np.zeros(b.size))
+def losses(problem: Problem, alpha: Array, data: Array, of: Published, squared: bool) -> Array:
+    """The loss of the rows, and how far it may be from the exact one."""
     out = np.zeros(2)
-    for index in problem.pieces(b.size):
-        if ascent.scheme.joint:
-            loss_together(of, duals.rows, duals.alpha, problem.rows, problem.truth, index, out)
+    for index in problem.pieces(of.b.size):
+        if problem.scheme.joint:
+            loss_together(of, data, alpha, problem.rows, problem.truth, index, out)
         else:
-            run = loss_one if ascent.scheme.single else loss_many
-            run(of, duals.rows, problem.rows, problem.truth, index, how.squared, out)
-    loss, error = float(out[LOSS]), float(out[ERROR])
+            run = loss_one if problem.scheme.single else loss_many
+            run(of, data, problem.rows, problem.truth, index, squared, out)
+    return out
+
+
+def duality_gap(ascent: Ascent, sums: Sums, w: Array, b: Array) -> Gap:
+    """The gap between these weights, in the layout of u, and α, by a pass over all rows."""
+    bias, across = ascent.how.bias, ascent.across
+    w, b = np.ascontiguousarray(w, np.float64), b.astype(np.float64)
+    length = np.sqrt(_squares(w, b, bias, across))  # a free b counts in the rounding of margins only
+    counted = 0.0 if ascent.plan.free else bias
+    of = Published(w, b, (ascent.longest + 6.0) * EPS * length, np.zeros(b.size))
+    loss, error = ascent.losses(of).tolist()
     square = float(_squares(w, b, counted, across).sum())
     own = np.sqrt(_squares(sums.u, sums.b, counted, across))
-    off = (problem.size + 4.0) * EPS * sums.spread
+    terms = ascent.size + ascent.parts - 1.0  # of a sum over shards of sums over rows
+    off = (terms + 4.0) * EPS * sums.spread
     shortfall = float((off * (own + 0.5 * off)).sum())
     linear, quadratic = ascent.linear_terms()
     primal = 0.5 * square + loss
     dual = linear - quadratic - 0.5 * float(own @ own)
-    rounding = (problem.size + w.size / b.size + 8.0) * EPS
+    rounding = (terms + w.size / b.size + 8.0) * EPS
     error += rounding * (primal + abs(linear) + quadratic + 0.5 * float(own @ own)) + shortfall
     if ascent.plan.free:  # what Σ y_i α_i ≠ 0 may gain: a best b has |b| ≤ 1 + max|w·x|, 2 + 2 max|w·x| of K together
-        farthest = math.sqrt(2.0 * (primal + error) * float(duals.rows[problem.index(0, problem.size), CURVE].max()))
-        left = np.abs(sums.b) / how.bias + (problem.size + 4.0) * EPS * np.abs(duals.alpha).sum(axis=0)
+        absolute, curve = ascent.alpha_bounds()
+        farthest = math.sqrt(2.0 * (primal + error) * curve)
+        left = np.abs(sums.b) / bias + (terms + 4.0) * EPS * absolute
         error += float(left.sum()) * (2.0 + 2.0 * farthest)
     gap = max(primal - dual, 0.0) + error
     least = primal - error
@@ -198,13 +204,6 @@ def longest(problem: Problem) -> int:
     if isinstance(rows, Dense):
         return int(rows.values.shape[1])
     return int(np.diff(rows.starts.astype(np.int64)).max(initial=0))
-
-
-def _across(ascent: DualAscent) -> int | None:
-    """The axis of the features, None for a single column."""
-    if ascent.scheme.single:
-        return None
-    return 1 if isinstance(ascent.problem.rows, Dense) else 0
 
 
 def _squares(w: Array, b: Array, bias: float, across: int | None) -> Array:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rosenblatt.compiled.machine_code import compiled
+from rosenblatt.compiled.machine_code import callee
 from rosenblatt.compiled.row_arrays import norm
 from rosenblatt.compiled.row_targets import is_on
 from rosenblatt.compiled.rows import add, add_both, add_class, add_pair, dot, dots
@@ -107,7 +107,7 @@ def visit_one(
     return True
 
 
-@compiled
+@callee
 def tie_stands(rule: Encoded, lack: float, true: Any, wrong: Any) -> bool:
     """Whether the true class ties with its rival, needs no margin, and wins by the tie rule."""
     return lack == 0.0 and rule.high == 0.0 and wins_tie(true, wrong)

@@ -13,14 +13,14 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from rosenblatt.compiled.tie_rule import decide
 from rosenblatt.formats.declared_fields import is_array, must
+from rosenblatt.learn.examples import encode_weights
 from rosenblatt.learn.labels import encode_labels
 from rosenblatt.learn.models import Planes
-from rosenblatt.learn.row_weights import encode_weights
 from rosenblatt.learn.schemes import JOINT, TWO
 from rosenblatt.online.hierarchy import TreePlan, TreeState
-from rosenblatt.shell.common_parameters import COMMON, PASSES, chosen_bias
 from rosenblatt.shell.epoch_classifier import EpochClassifier
 from rosenblatt.shell.fitted_attributes import assigned, check_assigned_planes, check_model
+from rosenblatt.shell.parameters import COMMON, PASSES, chosen_bias
 
 Array = np.ndarray[Any, Any]
 

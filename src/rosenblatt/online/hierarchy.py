@@ -24,9 +24,8 @@ from rosenblatt.compiled.step_sizes import squared_bias_feature
 from rosenblatt.compiled.tie_rule import decide
 from rosenblatt.formats.declared_fields import doubles, floats, integers, must
 from rosenblatt.learn.counters import TALLY, Count
-from rosenblatt.learn.criterion import MISTAKE
 from rosenblatt.learn.epochs import Ending, PartOfEpoch, Solver, Source
-from rosenblatt.learn.evaluation import Problem, whole_problem
+from rosenblatt.learn.evaluation import MISTAKE, Problem, whole_problem
 from rosenblatt.learn.examples import Examples
 from rosenblatt.learn.models import Planes, lengths2
 from rosenblatt.learn.plan import Needs, Plan

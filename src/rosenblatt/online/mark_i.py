@@ -18,11 +18,11 @@ from rosenblatt.compiled.row_arrays import Dense, Sparse
 from rosenblatt.formats.declared_fields import is_array, must
 from rosenblatt.formats.errors import NotFiniteError
 from rosenblatt.formats.sparse_checks import well_formed
+from rosenblatt.learn.examples import encode_weights
 from rosenblatt.learn.models import copy_rows
 from rosenblatt.learn.overflow import all_finite, largest_entry
 from rosenblatt.learn.plan import Needs
 from rosenblatt.learn.row_checks import encode_rows
-from rosenblatt.learn.row_weights import encode_weights
 from rosenblatt.online.perceptron import Perceptron
 from rosenblatt.online.solver import OnlinePlan
 from rosenblatt.shell.encoding import Reader, validated

@@ -10,10 +10,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from rosenblatt.online.rules import PassiveAggressiveRule
 from rosenblatt.online.solver import OnlinePlan
-from rosenblatt.shell.common_parameters import BIAS_STEP, COMMON, chosen_bias
 from rosenblatt.shell.encoding import WIDENING
 from rosenblatt.shell.online_classifier import OnlineClassifier
 from rosenblatt.shell.online_regressor import OnlineRegressor
+from rosenblatt.shell.parameters import BIAS_STEP, COMMON, chosen_bias
 
 AGGRESSIVE: dict[str, Any] = {
     **BIAS_STEP,

@@ -13,9 +13,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from rosenblatt.learn.models import VotedPlanes
 from rosenblatt.online.rules import PerceptronRule
 from rosenblatt.online.solver import OnlinePlan
-from rosenblatt.shell.common_parameters import BIAS_STEP, COMMON, chosen_bias
 from rosenblatt.shell.encoding import WIDENING
 from rosenblatt.shell.online_classifier import OnlineClassifier
+from rosenblatt.shell.parameters import BIAS_STEP, COMMON, chosen_bias
 
 Array = np.ndarray[Any, Any]
 

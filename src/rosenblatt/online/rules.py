@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rosenblatt.compiled.machine_code import compiled
+from rosenblatt.compiled.machine_code import callee
 from rosenblatt.compiled.step_sizes import aggressive_step
-from rosenblatt.learn.criterion import Criterion
+from rosenblatt.learn.evaluation import Criterion
 from rosenblatt.planes.covariance import Covariance, DiagonalCorrelation, DiagonalCovariance, FullCovariance
 
 PERCEPTRON, PASSIVE_AGGRESSIVE, AROW, SECOND_ORDER = range(4)
@@ -157,7 +157,7 @@ class SecondOrderRule(Rule):
 # -- the rule in compiled code -------------------------------------------------------------------------------------
 
 
-@compiled
+@callee
 def step_size(rule: Encoded, lack: float, q: float, updates: float) -> float:
     """The step size of the rule for a row whose margin is short by `lack` ≥ 0; q = ‖z‖² of the whole step."""
     if rule.code == PERCEPTRON:
@@ -169,7 +169,7 @@ def step_size(rule: Encoded, lack: float, q: float, updates: float) -> float:
     return aggressive_step(lack, q, rule.cap, rule.extra)  # type: ignore[no-any-return]
 
 
-@compiled
+@callee
 def violates(rule: Encoded, margin: float, lack: float) -> bool:
     """Whether the row shows that the learner has not converged: not above its margin, for PA and AROW not above 0.
 

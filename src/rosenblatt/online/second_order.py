@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rosenblatt.compiled.machine_code import compiled, verb
+from rosenblatt.compiled.machine_code import callee, verb
 from rosenblatt.compiled.prefetching import prefetch
 from rosenblatt.compiled.row_arrays import Dense, Sparse
 from rosenblatt.compiled.row_targets import code_of, is_on
@@ -380,7 +380,7 @@ change_pair = verb({Diagonal: _change_pair_diagonal, Full: _change_pair_full})
 # -- what a visit does -----------------------------------------------------------------------------------------------
 
 
-@compiled
+@callee
 def _lack(rule: Encoded, margin: float, share: float, tally: Array) -> float:
     """How much of the margin is missing, added to the counters; below 0 if no update is needed."""
     lack = rule.high - margin

@@ -10,9 +10,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from rosenblatt.online.rules import AROWRule, SecondOrderRule
 from rosenblatt.online.solver import OnlinePlan
-from rosenblatt.shell.common_parameters import COMMON, chosen_bias
 from rosenblatt.shell.encoding import WIDENING
 from rosenblatt.shell.online_classifier import OnlineClassifier
+from rosenblatt.shell.parameters import COMMON, chosen_bias
 
 SECOND: dict[str, Any] = {
     **{name: rule for name, rule in COMMON.items() if name != "warm_start"},

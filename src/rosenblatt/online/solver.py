@@ -17,9 +17,8 @@ import numpy as np
 from rosenblatt.compiled.row_arrays import rows_per_call, spans
 from rosenblatt.compiled.step_sizes import squared_bias_feature
 from rosenblatt.learn.counters import Count
-from rosenblatt.learn.criterion import Criterion
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
-from rosenblatt.learn.evaluation import Problem, clean, problems, row_to_learn_from, total_loss, wrong
+from rosenblatt.learn.evaluation import Criterion, Problem, clean, problems, row_to_learn_from, total_loss, wrong
 from rosenblatt.learn.examples import Examples
 from rosenblatt.learn.models import Planes, copy_rows
 from rosenblatt.learn.orders import Explicit, Order, visited

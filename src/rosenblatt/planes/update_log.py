@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from rosenblatt.compiled.machine_code import compiled
+from rosenblatt.compiled.machine_code import callee
 from rosenblatt.formats.declared_fields import doubles, integers
 from rosenblatt.learn.counters import Count
 
@@ -24,7 +24,7 @@ class UpdateLog(NamedTuple):
     shares: Annotated[Array, doubles("updates")]  # the weight of the visit
 
 
-@compiled
+@callee
 def log_update(tally: Array, log: UpdateLog, row: Any, column: Any, step: float, share: float) -> None:
     """Append an update to the log."""
     if log.rows.size > 0:

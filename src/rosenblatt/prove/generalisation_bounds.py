@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import betaincinv, gammaln
 
 from rosenblatt.formats.sparse_checks import well_formed
-from rosenblatt.learn.counted import counted
+from rosenblatt.learn.number_format import counted
 from rosenblatt.prove.exact.max_margin_certificate import WidestPlane
 from rosenblatt.prove.margins import linear_model_of, margins
 

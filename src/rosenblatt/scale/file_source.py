@@ -21,11 +21,10 @@ from rosenblatt.formats.contents import Contents
 from rosenblatt.formats.errors import FileError
 from rosenblatt.formats.reading import Reading
 from rosenblatt.formats.row_blocks import RowBlock, encode_target, parse_tasks
-from rosenblatt.learn.examples import Examples, Facts
+from rosenblatt.learn.examples import Examples, Facts, class_weights
 from rosenblatt.learn.labels import check_labels
 from rosenblatt.learn.orders import Blocks, ShufflePool
 from rosenblatt.learn.row_checks import encode_rows
-from rosenblatt.learn.row_weights import class_weights
 from rosenblatt.scale.read_ahead import ahead
 from rosenblatt.scale.row_cache import DAMAGED, CachedBlock, RowCache, read_blocks
 from rosenblatt.shell.fitting import RowsWanted

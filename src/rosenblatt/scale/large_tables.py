@@ -24,6 +24,7 @@ from sklearn.base import is_classifier, is_regressor
 from rosenblatt.compiled.row_arrays import Sparse
 from rosenblatt.formats.byte_sources import (
     CHUNK_BYTES,
+    PACKED,
     cache_folder,
     expand_paths,
     file_stamps,
@@ -36,7 +37,9 @@ from rosenblatt.formats.reading import Reading
 from rosenblatt.formats.row_blocks import RowBlock, csr_from_arrays
 from rosenblatt.formats.safe_writing import process_name
 from rosenblatt.formats.table_batches import arrow_errors_as_file_errors
+from rosenblatt.learn.epochs import EpochRecord
 from rosenblatt.learn.examples import Examples
+from rosenblatt.learn.phases import phase
 from rosenblatt.scale import row_cache
 from rosenblatt.scale.checkpoints import Checkpoint
 from rosenblatt.scale.file_source import CachedRows, FileSource, example_encoder
@@ -86,7 +89,7 @@ def fits_in_memory(source: Any, memory: int) -> bool:
 
 def _unpacked_bytes(path: str, size: int, room: int) -> int:
     """The size of a file once it is decompressed; counting stops beyond `room`."""
-    if path.endswith((".gz", ".zst")):
+    if path.endswith(PACKED):
         size = 0
         with open_bytes(path) as file:
             while size <= room and (part := file.read(CHUNK_BYTES)):
@@ -305,11 +308,14 @@ def _by_sample(name: str, rows: int) -> str:
 def fit_large_table(job: TableJob, source: Any) -> tuple[Any, int]:
     """Fit a model of tables to files; the model, and the number of rows without a label."""
     parts = LabelledParts(source, job.how, min(CHUNK_BYTES, job.memory // PART), job.label)
+    phase("the first pass: what the columns hold")
     survey = job.survey().read(parts)
     survey.check(expand_paths(source)[0])
+    phase("choosing a learner and its settings by a sample")
     ready = prepared(job, survey)
     if not ready.width:
         return ready.without_features(), survey.unlabelled
+    phase("encoding the rows")
     with _temporary_cache(ready.width, _encoded_rows(ready, parts, survey), job.memory) as cache:
         model = learned_from(ready, partial(_cached_rows, cache), cache.contents.rows)
     give_back()
@@ -322,8 +328,9 @@ def learned_from(ready: Preparation, source: Callable[[RowsWanted], Any], rows: 
     learner = task.new_learner(ready.learned.choice.setting, rows, ready.width)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # passes are limited on purpose
-        for _ in train_from(learner, source, mixing=mixing, save=point.save, resume=point.resume):
-            pass
+        for step in train_from(learner, source, mixing=mixing, save=point.save, resume=point.resume):
+            if isinstance(step, EpochRecord):
+                phase(f"pass {step.epoch} over {rows:,} rows is done")
     for name in ("reading_", "_contents"):  # they describe the encoded rows, not the user's file
         vars(learner).pop(name, None)
     return ready.conclude(learner, EncodedParts(task, source))

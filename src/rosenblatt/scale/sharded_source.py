@@ -19,7 +19,7 @@ from rosenblatt.formats import table_layout
 from rosenblatt.formats.byte_sources import expand_paths, readable_once, refuse_overwriting_inputs
 from rosenblatt.formats.contents import Contents, merge_contents
 from rosenblatt.formats.errors import FileError
-from rosenblatt.formats.reading import HASHED_FEATURES, Reading, in_bytes, make_reading
+from rosenblatt.formats.reading import HASHED_FEATURES, Reading, format_family, in_bytes, make_reading
 from rosenblatt.planes.mixing import MIXINGS, ShardCosts
 from rosenblatt.scale.checkpoints import Checkpoint
 from rosenblatt.scale.file_source import example_encoder
@@ -27,7 +27,6 @@ from rosenblatt.scale.fit_from_files import memory_limit
 from rosenblatt.scale.progress import Progress, followed
 from rosenblatt.scale.read_ahead import ahead
 from rosenblatt.scale.shards import (
-    TABLES,
     AskColumns,
     AskContents,
     AskExamples,
@@ -103,7 +102,7 @@ class ShardedRows:
 
 def laid_out(engine: Engine, groups: Sequence[Shard], how: Reading) -> Reading:
     """The reading completed with the layout of the columns of all tables."""
-    if how.format not in TABLES or how.layout is not None:
+    if format_family(how.format) != "table" or how.layout is not None:
         return how
     names = [group.name for group in groups]
     surveys = engine.round(AskColumns(how), groups)

@@ -40,7 +40,6 @@ from rosenblatt.scale.row_cache import RowCache, cached, cut, read_blocks
 
 Array = np.ndarray[Any, Any]
 NO_ROWS = "expected rows, found none"
-TABLES = ("csv", "tsv", "parquet", "arrow")
 
 
 # -- the rows that a process holds -----------------------------------------------------------------------------------
@@ -105,7 +104,7 @@ class FileShard:
     def batches(self, how: Reading) -> Iterator[table_batches.Batch]:
         """The tables, batch by batch."""
         for path in self.paths:
-            yield from table_batches.batches(path, how.format, CHUNK_BYTES, how.header)
+            yield from table_batches.batches(path, how, CHUNK_BYTES)
 
     def contents(self, how: Reading, store: Store) -> Contents:
         """The contents of the files; their cache is made if needed."""

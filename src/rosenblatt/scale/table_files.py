@@ -14,6 +14,7 @@ from rosenblatt.formats.byte_sources import expand_paths, refuse_overwriting_inp
 from rosenblatt.formats.errors import FileError
 from rosenblatt.formats.reading import Reading, make_reading
 from rosenblatt.formats.table_layout import find_label_column
+from rosenblatt.learn.phases import phase, printed
 from rosenblatt.scale.checkpoints import Checkpoint
 from rosenblatt.scale.fit_from_files import memory_limit
 from rosenblatt.scale.large_tables import TableJob, fit_large_table, fits_in_memory, settings_of
@@ -92,7 +93,7 @@ def fit_table(
         _refuse_another_search(estimator)
     point = Checkpoint.at(checkpoint, resume)
     unharmed = as_it_was(estimator) if isinstance(estimator, TableModel) else nullcontext()
-    with point.named(), unharmed:
+    with point.named(), unharmed, printed(settings_of(estimator).get("verbose", False)):
         if in_shards(source, shards, n_jobs, client):
             engine, cut = (
                 make_engine(client, n_jobs, limit if client is None else memory, deadline),
@@ -143,6 +144,7 @@ def _label_of(source: Any, groups: list[Any], how: Reading) -> tuple[str, str]:
 
 def _fit_small_table(job: TableJob, files: Any) -> tuple[Any, str, int]:
     """Fit a model to a table in memory; the model, the name of the label column and the rows without a label."""
+    phase("reading the file")
     table, labels, name, absent = table_and_labels(files, job.how)
     codes, words = as_codes(labels)  # of text, so that each distinct label is examined once
     numeric = not labels.is_text and not pa.types.is_boolean(labels.values.type)

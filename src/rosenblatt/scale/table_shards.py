@@ -85,7 +85,7 @@ class EncodedTable(Reading):
     """Reads the training rows of a table, encoded; two of them are equal if their digests are."""
 
     groups: Any = None
-    encoding: Any = None
+    learned: Any = None  # the encoding of rows
     rare: tuple[int, ...] = ()
     seed: int = 0
     level: int = 0  # of the sample of held-out rows
@@ -97,7 +97,7 @@ class EncodedTable(Reading):
         made = cls(
             **vars(encoded_reading(ready.width)),
             groups=groups,
-            encoding=ready.encoding,
+            learned=ready.encoding,
             rare=tuple(ready.rare.tolist()),
             seed=survey.seed,
             level=survey.held.level,
@@ -121,10 +121,10 @@ class EncodedTable(Reading):
         for first, table, labels, _ in self.groups.parts(shard):
             held = at_level(row_hashes(first, table.rows, self.seed), self.level)
             if self.rare:
-                held &= ~np.isin(self.encoding.codes(labels), self.rare)
+                held &= ~np.isin(self.learned.codes(labels), self.rare)
             rest = np.flatnonzero(~held)
             if rest.size:
-                yield self.encoding(table.take(rest), labels.take(rest))
+                yield self.learned(table.take(rest), labels.take(rest))
 
 
 @dataclass(frozen=True)

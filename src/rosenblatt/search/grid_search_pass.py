@@ -18,9 +18,9 @@ from rosenblatt.compiled.row_arrays import Dense, is_narrow, radius2
 from rosenblatt.compiled.simd_lanes import WIDTH
 from rosenblatt.compiled.step_sizes import squared_bias_feature
 from rosenblatt.formats.errors import NonFiniteInputError
+from rosenblatt.learn.examples import class_weights
 from rosenblatt.learn.orders import Cyclic, Shuffled
 from rosenblatt.learn.plan import default_epochs
-from rosenblatt.learn.row_weights import class_weights
 from rosenblatt.learn.schemes import PAIRS, SCHEMES
 from rosenblatt.objective.linear import LinearClassifier
 from rosenblatt.objective.objective_plan import ObjectivePlan

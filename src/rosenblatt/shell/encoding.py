@@ -22,7 +22,7 @@ from rosenblatt.compiled.row_arrays import NARROW, Dense, Sparse, radius2, widen
 from rosenblatt.compiled.tie_rule import decide
 from rosenblatt.formats.arrow import check_buffers, check_collected
 from rosenblatt.formats.sparse_checks import well_formed
-from rosenblatt.learn.examples import Examples
+from rosenblatt.learn.examples import Examples, class_weights, encode_weights
 from rosenblatt.learn.labels import (
     as_labels,
     check_labels,
@@ -35,7 +35,6 @@ from rosenblatt.learn.labels import (
 from rosenblatt.learn.models import Model
 from rosenblatt.learn.overflow import check_scores
 from rosenblatt.learn.row_checks import encode_rows
-from rosenblatt.learn.row_weights import class_weights, encode_weights
 from rosenblatt.shell.caller_warnings import warn
 
 Array = np.ndarray[Any, Any]

@@ -15,8 +15,7 @@ from sklearn.base import ClassifierMixin
 from rosenblatt.compiled.row_arrays import read_only
 from rosenblatt.formats.declared_fields import is_array, is_count, must, verify
 from rosenblatt.learn.models import Planes, VotedPlanes
-from rosenblatt.learn.probe_report import ProbeReport
-from rosenblatt.learn.report import Report
+from rosenblatt.learn.report import ProbeReport, Report
 from rosenblatt.learn.schemes import REST, TWO
 from rosenblatt.planes.state import State
 

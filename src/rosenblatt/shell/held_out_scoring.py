@@ -11,9 +11,8 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils._param_validation import StrOptions
 
-from rosenblatt.learn.examples import Examples
+from rosenblatt.learn.examples import Examples, encode_weights
 from rosenblatt.learn.labels import as_labels, distinct
-from rosenblatt.learn.row_weights import encode_weights
 from rosenblatt.shell.encoding import Reader
 
 Array = np.ndarray[Any, Any]

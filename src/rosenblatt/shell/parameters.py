@@ -1,15 +1,20 @@
-"""What all learners do with their parameters: names, checks, and answers to names of other libraries."""
+"""Parameters of learners: what many share, names, checks, and answers to names of other libraries."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 from collections.abc import Callable
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from rosenblatt.learn.plan import ORDERS
+from rosenblatt.shell.held_out_scoring import ScorerName
 
 SIMPLE, MOST_VALIDATED = frozenset([type(None), bool, int, float, str]), 10_000
 _validated: set[tuple[Any, ...]] = set()  # values of parameters that were found valid
@@ -90,3 +95,31 @@ def _answering(init: Callable[..., None]) -> Callable[..., None]:
         init(self, *args, **params)
 
     return answering
+
+
+# Parameters of every online classifier.
+COMMON: dict[str, Any] = {
+    "fit_intercept": ["boolean"],
+    "order": [StrOptions(ORDERS), "array-like"],
+    "multiclass": [StrOptions({"multinomial", "ovr", "ovo"})],
+    "max_epochs": [Interval(Integral, 1, None, closed="left"), None],
+    "early_stopping": ["boolean"],
+    "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
+    "scoring": [ScorerName(), callable, None],
+    "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+    "record_errors": ["boolean"],
+    "class_weight": [dict, StrOptions({"balanced"}), None],
+    "warm_start": ["boolean"],
+    "random_state": ["random_state"],
+}
+# The orders of learners that visit rows in any parts.
+PASSES = [StrOptions({"shuffle", "blocks", "cyclic", "random"}), "array-like"]
+# c², the square of the value of the bias feature.
+BIAS_STEP: dict[str, Any] = {"bias_step": [StrOptions({"unit", "radius"}), Interval(Real, 0, None, closed="neither")]}
+
+
+def chosen_bias(model: Any) -> str | float:
+    """The bias of a plan: "none", "unit", "radius" or c²."""
+    if not model.fit_intercept:
+        return "none"
+    return model.bias_step if isinstance(model.bias_step, str) else float(model.bias_step)

@@ -49,6 +49,8 @@ class TableClassifier(ClassifierMixin, TableModel):
     seconds : float, optional
         For "auto": search for so long, rather than for a number of visits of values. It is not reproducible: with the
         same seed another run may try other settings and give another model.
+    verbose : bool, default=False
+        Print what is done, with the seconds so far, to standard error: reading, folds, compilation, passes.
     random_state : int, RandomState or None
         Seeds the folds, the order of rows and, in a search, the sample of rows.
 
@@ -99,10 +101,11 @@ class TableClassifier(ClassifierMixin, TableModel):
         cv: int = 5,
         class_weight: Mapping[Any, float] | str | None = None,
         seconds: float | None = None,
+        verbose: bool = False,
         random_state: Any = None,
     ) -> None:
         given: dict[str, Any] = {"columns": columns, "learner": learner, "scoring": scoring, "cv": cv}
-        super().__init__(**given, seconds=seconds, random_state=random_state)
+        super().__init__(**given, seconds=seconds, verbose=verbose, random_state=random_state)
         self.class_weight = class_weight
 
     def decision_function(self, X: Any) -> Array:
@@ -139,6 +142,12 @@ class TableClassifier(ClassifierMixin, TableModel):
         codes = self.predict_proba(X).argmax(axis=1)
         found: Array = self.classes_[codes]
         return found
+
+    def _score_planes(self) -> tuple[Array, Array]:
+        K, shifts = self.classes_.size, self.calibration_.shifts
+        coef, bias = self._learned_planes(1 if K == 2 else K)
+        coef, bias = self.calibration_.scale * coef, self.calibration_.scale * bias
+        return coef, bias + (shifts[1:] - shifts[0] if K == 2 else shifts)
 
     def _scores(self, X: Any) -> Array:
         """The scores of the learner."""

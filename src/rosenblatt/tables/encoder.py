@@ -12,10 +12,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from rosenblatt.formats.declared_fields import is_count, must
+from rosenblatt.formats.declared_fields import is_count, must, verify
 from rosenblatt.shell.caller_warnings import warn
 from rosenblatt.shell.fitted_attributes import SHARED, check_attributes
-from rosenblatt.tables.column_checks import check_encoding
 from rosenblatt.tables.columns.encoding import ENCODINGS, ColumnEncoding, encoded, learned
 from rosenblatt.tables.columns.frames import Table, as_table
 from rosenblatt.tables.columns.one_hot_categories import MAX_NAMES
@@ -205,8 +204,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for one in self.columns_:
             must(isinstance(one, ColumnEncoding) and one.name in names, "encodings of columns")
             if options_of(self).transformer(one.name, one.kind) is None:
-                must(isinstance(one.encoding, ENCODINGS.get(one.kind, ())), "an encoding of the column's kind")
-                check_encoding(one.encoding)
+                must(one.kind in ENCODINGS, "a kind of column")
+                verify(one.encoding, ENCODINGS[one.kind])
 
 
 def options_of(encoder: TableEncoder) -> ColumnOptions:

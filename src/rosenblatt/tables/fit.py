@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.learn.phases import phase
 from rosenblatt.tables.columns.encoding import ParsedColumn, encoded, learned
 from rosenblatt.tables.columns.fourier import FourierFeatures
 from rosenblatt.tables.columns.frames import Table
@@ -29,6 +30,7 @@ def learn_table(
     """Learn from columns and an encoded target."""
     if table.rows < 2:
         raise ValueError(f"{plan.name} cannot learn from 1 sample: it needs two rows or more.")
+    phase(f"looking at {len(table.columns):,} columns of {table.rows:,} rows")
     used = UsedColumns(plan.options, tuple(table.columns), table.named, table.typed)
     columns = used.in_table(table, y, target.classes)
     task = TableTask(plan, target, table.rows > MANY_ROWS)
@@ -47,10 +49,12 @@ def _held_out(
     rest = np.concatenate([np.flatnonzero(~held), np.flatnonzero(back)])
     seen, tested = ([column.take(some) for column in columns] for some in (rest, rows))
     training, unseen = ((y[some], None if weights is None else weights[some]) for some in (rest, rows))
+    phase("choosing a learner and its settings by a sample")
     choice = task.choice_by_sample(seen, *training, rest)
     seen = in_form(choice.setting, seen, used.options.columns)
     encodings = tuple(map(learned, seen))
     X = encoded(encodings, seen, rest.size)
+    phase(f"learning from {rest.size:,} rows")
     learner = task.learned(choice.setting, X, *training)
     asked = encoded(encodings, in_form(choice.setting, tested, used.options.columns), rows.size)
     found = LearnedTable(task, encoder_of(used, encodings), None, learner, choice, (*notes, *used.described))
@@ -67,6 +71,7 @@ def _cross_validated(
 ) -> tuple[LearnedTable, UnseenRows, TrainingRows]:
     """Score each fold by a model of the others, then learn from all rows."""
     folds, notes = task.target.folds(y, task.plan.cv, task.plan.rng)
+    phase("choosing a learner and its settings")
     choice = task.choice(columns, y, weights, folds)
     search = choice.search
     descent = _descent(task, choice, columns, y, weights, folds)
@@ -75,6 +80,7 @@ def _cross_validated(
         scores = _out_of_fold(task, choice, form, y, weights, folds)
         encodings = tuple(map(learned, form))
         X, waves = _beside_waves(task, choice, encoded(encodings, form, y.size))
+        phase(f"learning from {y.size:,} rows")
         learner = task.learned(choice.setting, X, y, weights)
     else:
         known = None if search is None or not search.whole else search.scores.get(choice.setting)
@@ -129,7 +135,9 @@ def _out_of_fold(
 ) -> Array:
     """The score of each row by a model, encoders included, that was fitted without the row's fold."""
     scores: Array | None = None
-    for fold in range(int(folds.max(initial=-1)) + 1):
+    count = int(folds.max(initial=-1)) + 1
+    for fold in range(count):
+        phase(f"fold {fold + 1} of {count}")
         train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         seen = [column.take(train) for column in columns]
         encodings = tuple(map(learned, seen))

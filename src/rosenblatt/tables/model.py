@@ -14,17 +14,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rosenblatt.formats.declared_fields import must
-from rosenblatt.learn.row_weights import encode_weights
+from rosenblatt.formats.declared_fields import must, verify
+from rosenblatt.learn.examples import encode_weights
+from rosenblatt.learn.phases import printed
 from rosenblatt.registry import family
 from rosenblatt.shell.caller_warnings import warn
 from rosenblatt.shell.fitted_attributes import SHARED, check_attributes
-from rosenblatt.tables.column_checks import check_fourier
 from rosenblatt.tables.columns.fourier import FourierFeatures
 from rosenblatt.tables.columns.frames import as_table
 from rosenblatt.tables.columns.used_columns import ColumnOptions
 from rosenblatt.tables.encoder import TableEncoder, warn_left_out
+from rosenblatt.tables.explanation import Explanation, explained
 from rosenblatt.tables.fit import learn_table
+from rosenblatt.tables.measures import planes_of
 from rosenblatt.tables.plan import TablePlan
 from rosenblatt.tables.report import TableReport
 from rosenblatt.tables.results import concluded
@@ -47,6 +49,7 @@ class TableModel(BaseEstimator):
         "scoring": [StrOptions(set(get_scorer_names())), callable, None],
         "cv": [Interval(Integral, 2, None, closed="left")],
         "seconds": [Interval(Real, 0, None, closed="neither"), None],
+        "verbose": ["boolean"],
         "random_state": ["random_state"],
     }
     _target: type[Any]  # ClassTarget or NumberTarget
@@ -64,10 +67,11 @@ class TableModel(BaseEstimator):
         scoring: Any = None,
         cv: int = 5,
         seconds: float | None = None,
+        verbose: bool = False,
         random_state: Any = None,
     ) -> None:
         self.columns, self.learner, self.scoring, self.cv = columns, learner, scoring, cv
-        self.seconds, self.random_state = seconds, random_state
+        self.seconds, self.verbose, self.random_state = seconds, verbose, random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learn from a table.
@@ -94,7 +98,9 @@ class TableModel(BaseEstimator):
             table, y, weights = table.take(kept), y[kept], weights[kept]
         began, plan = time.perf_counter(), self.plan()
         target, y = plan.target.of(y, plan.class_weight)
-        return store(self, concluded(*learn_table(plan, table, target, y, weights), began))
+        with printed(self.verbose):
+            found = learn_table(plan, table, target, y, weights)
+        return store(self, concluded(*found, began))
 
     def plan(self, kinds: Mapping[str, str] | None = None) -> TablePlan:
         """What the parameters say, checked, with the random numbers of one fit.
@@ -124,6 +130,39 @@ class TableModel(BaseEstimator):
         """How the fit ended."""
         check_is_fitted(self, "summary_")
         return TableReport.of(self.summary_, self.learner_)
+
+    def explain(self, X: Any) -> Explanation:
+        """What each column adds to the scores of rows, for learners with one plane per class (or one for two).
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n, d)
+            The rows to explain.
+
+        Returns
+        -------
+        Explanation
+            The base and the contributions, which add up to `decision_function`, or to `predict` of numbers.
+        """
+        check_is_fitted(self, "summary_")
+        coef, base = self._score_planes()
+        return explained(self.encoder_.columns_, self.fourier_, self.encoder_.transform(X), coef, base)
+
+    def _score_planes(self) -> tuple[Array, Array]:
+        """The weights (planes, features) and biases (planes,) of what `explain` explains."""
+        raise NotImplementedError
+
+    def _learned_planes(self, planes: int) -> tuple[Array, Array]:
+        """The weights and biases of the learner, which must have so many planes."""
+        if self.learner_ is None:
+            return np.zeros((planes, 0)), np.zeros(planes)
+        coef = planes_of(self.learner_)
+        if coef is None or coef.shape[0] != planes:
+            raise ValueError(
+                f"explain needs one plane per class (one for two classes, or for numbers), which "
+                f"{type(self.learner_).__name__} does not have: leave out learner, or take a linear one."
+            )
+        return coef.astype(np.float64), np.atleast_1d(self.learner_.intercept_).astype(np.float64)
 
     # -- scikit-learn and model files ----------------------------------------------------------------------------------
 
@@ -162,8 +201,7 @@ class TableModel(BaseEstimator):
         setting, fourier = self.setting_, self.fourier_
         must(setting is None or (isinstance(setting, TableSetting) and setting.is_whole()), "a setting")
         if fourier is not None:
-            must(isinstance(fourier, FourierFeatures), "random features")
-            check_fourier(fourier, width)
+            verify(fourier, FourierFeatures, d=width)
             width += fourier.width
         if self.learner_ is None:
             return

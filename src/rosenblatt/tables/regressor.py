@@ -37,6 +37,8 @@ class TableRegressor(RegressorMixin, TableModel):
     seconds : float, optional
         For "auto": search for so long, rather than for a number of visits of values. It is not reproducible: with the
         same seed another run may try other settings and give another model.
+    verbose : bool, default=False
+        Print what is done, with the seconds so far, to standard error: reading, folds, compilation, passes.
     random_state : int, RandomState or None
         Seeds the folds, the order of rows and, in a search, the sample of rows.
 
@@ -80,6 +82,10 @@ class TableRegressor(RegressorMixin, TableModel):
             The rows to predict.
         """
         return np.concatenate([self.target_.predictions(self.learner_, part) for part in self._parts(X)])
+
+    def _score_planes(self) -> tuple[Array, Array]:
+        coef, bias = self._learned_planes(1)
+        return self.target_.deviation * coef, self.target_.given(bias)
 
     def _check_whole(self) -> None:
         super()._check_whole()

@@ -10,9 +10,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, Options, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rosenblatt.formats.declared_fields import must
+from rosenblatt.formats.declared_fields import verify
 from rosenblatt.formats.term_counts import TermCounts, count_terms
-from rosenblatt.tables.column_checks import check_encoding
 from rosenblatt.tables.columns.text import LEAST_ROWS, TextEncoding
 
 Array = np.ndarray[Any, Any]
@@ -149,8 +148,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):
         """Refuse a model whose parts do not fit together."""
         self._validate_params()
         if "encoding_" in vars(self):
-            must(isinstance(self.encoding_, TextEncoding), "an encoding of text")
-            check_encoding(self.encoding_)
+            verify(self.encoding_, TextEncoding)
 
 
 def as_texts(X: Any) -> list[str]:

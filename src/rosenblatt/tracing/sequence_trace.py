@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from rosenblatt.learn.counted import counted
 from rosenblatt.learn.epochs import InMemory, Training
-from rosenblatt.learn.number_format import format_number
+from rosenblatt.learn.number_format import counted, format_number
 from rosenblatt.plot.sentence_lattice import Lattice, decoded_lattice, token_names
 from rosenblatt.sequence.sequence_perceptron import SequencePerceptron, begun
 from rosenblatt.sequence.solver import PathModel, SequenceSolver

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rosenblatt.learn.counted import counted
-from rosenblatt.learn.number_format import format_number, format_vector
+from rosenblatt.learn.number_format import counted, format_number, format_vector
 
 if TYPE_CHECKING:
     from rosenblatt.tracing.recording import Step

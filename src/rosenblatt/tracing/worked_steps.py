@@ -18,9 +18,8 @@ from sklearn.base import clone
 from rosenblatt.compiled.step_sizes import squared_bias_feature
 from rosenblatt.formats.sparse_checks import well_formed
 from rosenblatt.kernel.estimators import KernelPerceptron
-from rosenblatt.learn.counted import counted
 from rosenblatt.learn.evaluation import whole_problem
-from rosenblatt.learn.number_format import MOST_BITS, format_number, format_vector, printed_fraction, too_long
+from rosenblatt.learn.number_format import MOST_BITS, counted, format_number, format_vector, printed_fraction, too_long
 from rosenblatt.learn.orders import visited
 from rosenblatt.learn.schemes import TWO
 from rosenblatt.objective.linear import LinearClassifier, LinearRegressor

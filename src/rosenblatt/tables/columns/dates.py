@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rosenblatt.formats.declared_fields import must, one_of
 from rosenblatt.tables.columns.numbers import Entries, Moments, NumberEncoding
 from rosenblatt.tables.columns.values import ColumnValues
 
@@ -99,10 +100,14 @@ class DateMoments:
 class DateEncoding:
     """The year as a number; month, day of the week and hour one-hot, if they vary in the training rows."""
 
-    format: str
+    format: Annotated[str, one_of("", *FORMATS)]
     year: NumberEncoding
     parts: tuple[str, ...]
     indicator: bool
+
+    def check(self) -> None:
+        """Parts that dates have."""
+        must(set(self.parts) <= {name for name, _, _ in PARTS}, "parts of dates")
 
     @classmethod
     def fit(cls, dates: Array, format: str) -> DateEncoding:

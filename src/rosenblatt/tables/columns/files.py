@@ -24,7 +24,7 @@ def table_parts(source: Any, how: Reading, size: int = CHUNK_BYTES) -> Iterator[
         if how.format == "text":
             yield from _text_parts(path, how.labelled, size)
         else:
-            for batch in table_batches.batches(path, how.format, size, how.header):
+            for batch in table_batches.batches(path, how, size):
                 if batch.rows:
                     yield Table(dict(batch.columns), batch.rows, batch=batch, path=path)
 

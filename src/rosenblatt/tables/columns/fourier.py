@@ -9,9 +9,11 @@ the total variance of the features, gives them the length of the rows, and γ = 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+
+from rosenblatt.formats.declared_fields import doubles, must
 
 Array = np.ndarray[Any, Any]
 
@@ -20,9 +22,13 @@ Array = np.ndarray[Any, Any]
 class FourierFeatures:
     """Ω of shape (d, D), p and √(2V/D)."""
 
-    frequencies: Array
-    phases: Array
+    frequencies: Annotated[Array, doubles("d", "D")]
+    phases: Annotated[Array, doubles("D")]
     scale: float
+
+    def check(self) -> None:
+        """Finite frequencies and phases."""
+        must(self.phases.size and np.isfinite(self.frequencies).all() and np.isfinite(self.phases).all(), "frequencies")
 
     @classmethod
     def drawn(cls, X: Any, width: float, count: int, seed: int) -> FourierFeatures:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rosenblatt.formats.table_layout import LEAST_ROWS_OF_CODES, NEARLY_ALL
 from rosenblatt.tables.columns.statistics import ColumnStatistics
 from rosenblatt.tables.columns.values import ColumnValues
 
@@ -12,7 +13,6 @@ NUMERIC_SHARE = 0.9  # above this share of numbers, other values count as missin
 TEXT_WORDS = 3.0  # the least median number of words of a text column
 TEXT_SHARE = 0.5  # the least share of different values in a text column
 LEAST_ROWS_OF_IDS = 10  # in fewer rows, integers may all be different by chance
-LEAST_ROWS_OF_CODES, NEARLY_ALL = 50, 0.9  # in so many rows, names of which this share is different are codes
 
 
 @dataclass(frozen=True)

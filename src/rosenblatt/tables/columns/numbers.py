@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
+
+from rosenblatt.formats.declared_fields import doubles, must
 
 Array = np.ndarray[Any, Any]
 DENSE_SHARE = 0.5  # a column with a smaller share of nonzero values stays sparse
@@ -65,6 +67,10 @@ class NumberEncoding:
     scale: float
     indicator: bool
 
+    def check(self) -> None:
+        """A scale by which numbers can be divided."""
+        must(self.scale > 0, "a scale above 0")
+
     @classmethod
     def fit(cls, values: Array) -> NumberEncoding:
         """Learn the mean and the scale of these values, NaN where they are missing."""
@@ -101,9 +107,13 @@ class NumberEncoding:
 class SplineEncoding:
     """A piecewise-linear function of x: one hat function per quantile, two of which differ from 0 at each x."""
 
-    knots: Array
+    knots: Annotated[Array, doubles("knots")]
     mean: float
     indicator: bool
+
+    def check(self) -> None:
+        """Different knots, in order."""
+        must(self.knots.size and np.isfinite(self.knots).all() and (np.diff(self.knots) > 0).all(), "knots in order")
 
     @classmethod
     def fit(cls, values: Array) -> SplineEncoding:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.formats.declared_fields import must
 from rosenblatt.tables.columns.numbers import Entries
 
 Array = np.ndarray[Any, Any]
@@ -34,6 +35,10 @@ class NameEncoding:
 
     names: tuple[str, ...]
     missing: bool
+
+    def check(self) -> None:
+        """No name twice."""
+        must(len(set(self.names)) == len(self.names), "different names")
 
     @classmethod
     def fit(cls, coded: CodedNames, most: int = MAX_NAMES) -> NameEncoding:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow.compute as pc
 
+from rosenblatt.formats.declared_fields import doubles, integers, must, shaped
 from rosenblatt.formats.term_counts import NONE, TermCounts, Terms, count_terms
 from rosenblatt.formats.tokens import UNSPACED
 from rosenblatt.formats.vocabulary import Vocabulary
@@ -43,12 +44,20 @@ class TextEncoding:
     tf = 1 + ln count if `sublinear`, else the count; idf = 1 + ln((1 + n)/(1 + rows with it)), learned from n rows.
     """
 
-    words: Array
-    pairs: Array  # (m, 2) positions in `words`
-    single: Array  # the positions of the words that are features themselves
-    idf: Array  # of each feature
+    words: Annotated[Array, shaped((np.dtype(object),), "words")]
+    pairs: Annotated[Array, integers("pairs", "two", below="words")]  # positions in `words`
+    single: Annotated[Array, integers("single", below="words")]  # of the words that are features themselves
+    idf: Annotated[Array, doubles("features")]
     sublinear: bool = True
-    order: Array | None = None  # which of `single`, followed by `pairs`, each feature is; None: in that order
+    order: Annotated[Array | None, integers("features")] = None
+    # which of `single`, followed by `pairs`, each feature is; None: in that order
+
+    def check(self, pairs: int, two: int, single: int, features: int) -> None:
+        """Distinct words, an idf for each word and pair, and an order of all of them."""
+        words = self.words.tolist()
+        must(all(isinstance(word, str) for word in words) and len(set(words)) == len(words), "distinct words")
+        must(two == 2 and features == single + pairs and np.isfinite(self.idf).all(), "an idf for each word and pair")
+        must(self.order is None or (np.sort(self.order) == np.arange(features)).all(), "an order of all features")
 
     @classmethod
     def of(cls, found: TermCounts, least: float, *, sublinear: bool = True, by_name: bool = False) -> TextEncoding:
