@@ -14,6 +14,7 @@ import tables  # isort: skip  (first: it sets the number of threads)
 import bench_bias
 import bench_cluster
 import bench_embeddings
+import bench_felt
 import bench_files
 import bench_fits
 import bench_lab
@@ -32,6 +33,7 @@ SECTIONS = {
     "bias": bench_bias.run,
     "memory": bench_learning.memory,
     "start": bench_learning.start,
+    "felt": bench_felt.run,
     "proofs": bench_prove.run,
     "linear": bench_linear.run,
     "networks": bench_networks.run,

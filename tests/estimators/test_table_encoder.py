@@ -9,14 +9,16 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+import sklearn
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import rosenblatt
 from forged_files import file_of
-from rosenblatt import FileError, TableEncoder
+from rosenblatt import FileError, TableClassifier, TableEncoder, TextEncoder
 from rosenblatt.model_files.save_and_load import from_bytes
+from rosenblatt.tables import frames_out
 from rosenblatt.tables.columns.frames import as_table
 from rosenblatt.tables.columns.kinds import kind_of
 from rosenblatt.tables.columns.statistics import statistics
@@ -400,3 +402,24 @@ def test_forged_encodings_are_refused(part, value):
         object.__setattr__(encoder.columns_[0].encoding, "knots", value)
     with pytest.raises(FileError, match="not a model that rosenblatt wrote: expected"):
         from_bytes(file_of(encoder))
+
+
+def test_set_output_gives_frames_where_they_are_small_enough():
+    table = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "x"]}, index=[5, 6, 7])
+    encoder = TableEncoder().fit(table)
+    sparse = encoder.transform(table)
+    for frame in (encoder.set_output(transform="pandas").transform(table), encoder.fit_transform(table)):
+        assert frame.columns.tolist() == encoder.get_feature_names_out().tolist()
+        assert frame.index.tolist() == [5, 6, 7]
+        np.testing.assert_array_equal(frame.to_numpy(), sparse.toarray())
+    with sklearn.config_context(transform_output="pandas"):  # the models on top are not touched
+        TableClassifier().fit(pd.concat([table] * 20), ["u", "v", "u"] * 20).predict(table)
+
+
+def test_a_frame_that_would_be_too_large_is_refused(monkeypatch):
+    monkeypatch.setattr(frames_out, "MOST_VALUES", 5)
+    texts = ["good film", "bad film", "good book"]
+    encoder = TextEncoder(ngram_range=(1, 1), min_df=1).set_output(transform="pandas").fit(texts)
+    with pytest.raises(ValueError, match=r'set_output\(transform="pandas"\): 3 rows of 4 features would take 0\.0 GB'):
+        encoder.transform(texts)
+    assert encoder.set_output(transform="default").transform(texts).shape == (3, 4)

@@ -33,7 +33,7 @@ def points(chapter):
     if chapter == "learning":
         cloud = noise(40, seed=1)
         return [(*row, label) for row, label in zip(cloud.X.tolist(), cloud.y.tolist(), strict=True)]
-    if chapter == "classes":  # its page has the nine points by itself
+    if chapter == "classes":  # its page starts with the nine points
         first = LECTURES["CUHK: through the origin"]
         return [(*row, label) for row, label in zip(first.X.tolist(), first.y.tolist(), strict=True)]
     text = (HERE.parent / f"{chapter}.md").read_text(encoding="utf-8")

@@ -132,7 +132,7 @@ class KernelRowCache:
         self.owners[free], slots[wanted], used[free] = wanted, free, self.clock
 
     def _values(self, wanted: Array) -> Array:
-        """Kernel rows of these of the chosen rows."""
+        """Kernel rows of a subset of the chosen rows."""
         index = self.index[wanted]
         A, a, at = self._rows(index), self.squares[index], 0
         out = np.empty((wanted.size, self.index.size), self.dtype)

@@ -90,8 +90,8 @@ class ObjectiveLearner(OnlineLearner):
             )
         if self.early_stopping:
             raise ValueError(
-                f'early_stopping is not for solver="{self.solver}", whose step size falls to 0 over its whole budget: '
-                "set max_epochs."
+                f'early_stopping is not supported with solver="{self.solver}", whose step size falls to 0 over its '
+                "whole budget: set max_epochs."
             )
         if PENALTIES[self.penalty].parts(1.0, 0.5) is None:
             raise ValueError(

@@ -19,6 +19,7 @@ from rosenblatt.tables.columns.encoding import ENCODINGS, ColumnEncoding, encode
 from rosenblatt.tables.columns.frames import Table, as_table
 from rosenblatt.tables.columns.one_hot_categories import MAX_NAMES
 from rosenblatt.tables.columns.used_columns import DROP, ColumnOptions, UsedColumns, columns_again
+from rosenblatt.tables.frames_out import dense_if_asked
 
 Array = np.ndarray[Any, Any]
 
@@ -134,7 +135,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
         """`fit`, then `transform` of the same table."""
         table = as_table(X)
-        return self.fit(table, y).transform(table)
+        return dense_if_asked(self, sparse_rows(self.fit(table, y), table))
 
     def transform(self, X: Any) -> Any:
         """The rows of a table as numbers.
@@ -148,12 +149,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        csr_matrix of shape (n, features)
+        csr_matrix of shape (n, features), or a frame after `set_output`
         """
-        check_is_fitted(self, "columns_")
-        table = self._matched(as_table(X))
-        columns = columns_again(table, self.columns_, options_of(self), self._notes)
-        return encoded(self.columns_, columns, table.rows)
+        return dense_if_asked(self, sparse_rows(self, X))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """The name of each feature.
@@ -206,6 +204,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if options_of(self).transformer(one.name, one.kind) is None:
                 must(one.kind in ENCODINGS, "a kind of column")
                 verify(one.encoding, ENCODINGS[one.kind])
+
+
+def sparse_rows(encoder: TableEncoder, X: Any) -> Any:
+    """What `transform` gives where `set_output` asks for no frame."""
+    check_is_fitted(encoder, "columns_")
+    table = encoder._matched(as_table(X))
+    columns = columns_again(table, encoder.columns_, options_of(encoder), encoder._notes)
+    return encoded(encoder.columns_, columns, table.rows)
 
 
 def options_of(encoder: TableEncoder) -> ColumnOptions:

@@ -23,7 +23,7 @@ from rosenblatt.shell.fitted_attributes import SHARED, check_attributes
 from rosenblatt.tables.columns.fourier import FourierFeatures
 from rosenblatt.tables.columns.frames import as_table
 from rosenblatt.tables.columns.used_columns import ColumnOptions
-from rosenblatt.tables.encoder import TableEncoder, warn_left_out
+from rosenblatt.tables.encoder import TableEncoder, sparse_rows, warn_left_out
 from rosenblatt.tables.explanation import Explanation, explained
 from rosenblatt.tables.fit import learn_table
 from rosenblatt.tables.measures import planes_of
@@ -169,7 +169,7 @@ class TableModel(BaseEstimator):
     def _parts(self, X: Any) -> Iterator[Any]:
         """The rows of a table as the learner gets them; those with random features, which are dense, part by part."""
         check_is_fitted(self, "summary_")
-        rows = self.encoder_.transform(X)
+        rows = sparse_rows(self.encoder_, X)
         if self.fourier_ is None:
             yield rows
             return

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from rosenblatt.formats.declared_fields import verify
 from rosenblatt.formats.term_counts import TermCounts, count_terms
 from rosenblatt.tables.columns.text import LEAST_ROWS, TextEncoding
+from rosenblatt.tables.frames_out import dense_if_asked
 
 Array = np.ndarray[Any, Any]
 
@@ -88,7 +89,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
         """`fit`, then `transform` of the same texts, whose words are found only once."""
         found = self._learn(X)
-        return self.encoding_.encode(found)
+        return dense_if_asked(self, self.encoding_.encode(found))
 
     def transform(self, X: Any) -> Any:
         """The texts as rows of TF-IDF; words and pairs that were not learned are left out.
@@ -100,10 +101,10 @@ class TextEncoder(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        csr_matrix of shape (n, terms)
+        csr_matrix of shape (n, terms), or a frame after `set_output`
         """
         check_is_fitted(self, "encoding_")
-        return self.encoding_.encode(self._counts(X))
+        return dense_if_asked(self, self.encoding_.encode(self._counts(X)))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """The term of each column: a word, or two with a space between them.
