@@ -24,6 +24,7 @@ import bench_networks
 import bench_prove
 import bench_search
 import bench_sequences
+import bench_streams
 import bench_tables
 
 SECTIONS = {
@@ -41,6 +42,7 @@ SECTIONS = {
     "defaults": bench_tables.defaults,
     "search": bench_search.run,
     "sequences": bench_sequences.run,
+    "streams": bench_streams.run,
     "embeddings": bench_embeddings.run,
     "cluster": bench_cluster.run,
     "lab": bench_lab.run,
