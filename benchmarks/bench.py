@@ -21,6 +21,7 @@ import bench_lab
 import bench_learning
 import bench_linear
 import bench_networks
+import bench_parallel
 import bench_prove
 import bench_search
 import bench_sequences
@@ -36,6 +37,7 @@ SECTIONS = {
     "felt": bench_felt.run,
     "proofs": bench_prove.run,
     "linear": bench_linear.run,
+    "parallel": bench_parallel.run,
     "networks": bench_networks.run,
     "files": bench_files.run,
     "tables": bench_tables.run,
