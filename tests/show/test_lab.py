@@ -8,7 +8,7 @@ import pytest
 
 import rosenblatt
 from dragging import moved
-from rosenblatt.lab import app, rules_page
+from rosenblatt.lab import app, network_figure, rules_page
 from rosenblatt.lab import multiclass_gradient as classes
 from rosenblatt.lab.multiclass_gradient import LECTURE_WEIGHTS, multiclass_loss_and_gradient
 from rosenblatt.lab.points import GENERATORS, LECTURES, THREE_CLASSES, CSVError, parse_csv, separable
@@ -641,3 +641,33 @@ def test_a_projector_has_large_figures(page):
     assert page.classes.canvas.figure.xaxis[0].axis_label_text_font_size == "18pt"
     page.projector.value = False
     assert page.perceptron.canvas.figure.height == small
+
+
+def test_the_network_page_shows_the_network(page):
+    net = page.network
+    page.tabs.active = app.PAGES.index("Network")
+    net.xor.clicks += 1
+    net.units.value = 3
+    assert net.diagram.weights.data["xs"] == []
+    net.once.clicks += 1
+    assert net.epochs == 1
+    W, out = net.network.coefs_
+    weights = np.concatenate([W.ravel(), out.ravel()])
+    found = net.diagram.weights.data
+    assert len(found["xs"]) == weights.size == 12
+    assert [colour == network_figure.POSITIVE for colour in found["colour"]] == (weights > 0).tolist()
+    assert np.argmax(found["width"][:6]) == np.abs(W).argmax()
+    assert net.diagram.units.data["text"] == ["x₁", "x₂", "1", "2", "3", "−", "+"]
+    for j, (xs, ys) in enumerate(zip(*(net.canvas.lines.data[name] for name in ("xs", "ys")), strict=True)):
+        f = np.column_stack([xs, ys]) @ W[:, j] + net.network.intercepts_[0][j]
+        assert np.allclose(f, 0, atol=1e-8 * np.abs(xs).max())
+    assert net.diagram.curve.data["loss"] == [net.network.loss_]
+    assert "δ2" in net.numbers.object
+    net.units.value = 8
+    net.tick()
+    assert len(net.diagram.curve.data["loss"]) == net.epochs
+    assert "hidden units" in net.numbers.object
+    net.restart.clicks += 1
+    assert net.diagram.units.data["text"] == net.canvas.lines.data["xs"] == []
+    page.perceptron.clear.clicks += 1
+    assert net.numbers.object == ""

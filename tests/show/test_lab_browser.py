@@ -270,6 +270,12 @@ def test_the_network_learns_xor(visit):
     seen.press("Pause")
     seen.says("0 of 4")
     seen.picture("network")
+    window = seen.page.evaluate(
+        """Bokeh.documents.flatMap((doc) => [...doc._all_models.values()])
+            .filter((model) => model.type == "Figure" && model.title.text == "Network")
+            .map((model) => [model.x_range.start, model.x_range.end])[0]"""
+    )
+    assert sum(window) == pytest.approx(1.0)  # the middle of the points, although the ends of a window come one by one
 
 
 @pytest.mark.exhaustive

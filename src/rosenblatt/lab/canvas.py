@@ -52,6 +52,14 @@ if (Math.abs(plot.x_range.end - middle - half) < 1e-6 * half) return
 plot.x_range.setv({start: middle - half, end: middle + half})
 """
 
+# A new window arrives one end at a time, and the script above then takes a wrong middle for the middle. So the whole
+# window is sent once more, last.
+FITTED = """
+const {x, y} = fitted.data
+plot.y_range.setv({start: y[0], end: y[1]})
+plot.x_range.setv({start: x[0], end: x[1]})
+"""
+
 
 def points_source(X: Array, y: Array) -> ColumnDataSource:
     """Points as a Bokeh data source; a label is a class code as text."""
@@ -104,12 +112,15 @@ class Canvas:
         self._draw(self.size)
         if draggable:
             self._make_draggable()
-        script = CustomJS(args={"plot": self.figure}, code=EQUAL)
+        self.fitted = ColumnDataSource({"x": [], "y": [], "count": []}, name="fitted")
+        self.fitted.js_on_change("data", CustomJS(args={"plot": self.figure, "fitted": self.fitted}, code=FITTED))
+        script = CustomJS(args={"plot": self.figure, "fitted": self.fitted}, code=EQUAL)  # which puts it on the page
         for name in ("inner_width", "inner_height"):
             self.figure.js_on_change(name, script)
         for axis in (self.figure.x_range, self.figure.y_range):  # either may change alone
             axis.js_on_change("start", script)
             axis.js_on_change("end", script)
+        self.fits = 0
 
     def enlarge(self, large: bool) -> None:
         """Make the figure, its points and its type large, for a projector, or as they were."""
@@ -182,6 +193,9 @@ class Canvas:
         for axis, centre, half in zip((self.figure.x_range, self.figure.y_range), middle, halves, strict=True):
             axis.update(start=float(centre - half), end=float(centre + half))
             axis.update(reset_start=float(centre - half), reset_end=float(centre + half))
+        ends = np.stack([middle - halves, middle + halves], axis=1).tolist()
+        self.fits += 1
+        self.fitted.data = {"x": ends[0], "y": ends[1], "count": [self.fits, self.fits]}
 
     @property
     def window(self) -> tuple[float, float, float, float]:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import warnings
+from html import escape
 from typing import Any
 
 import numpy as np
 import panel as pn
 
 from rosenblatt.lab import state_limits
-from rosenblatt.lab.canvas import Canvas
+from rosenblatt.lab.canvas import Canvas, paths
+from rosenblatt.lab.network_figure import NetworkFigure, line_style
 from rosenblatt.lab.periodic import toggled
 from rosenblatt.lab.points import LECTURES
+from rosenblatt.lab.runs import FIRST_ROW
 from rosenblatt.lab.session import Session
 from rosenblatt.learn.number_format import counted
 from rosenblatt.network.estimators import MultilayerPerceptron
+from rosenblatt.network.worked_backpropagation import backpropagation
 from rosenblatt.online.mark_i import MarkI
 
 PERIOD_MS, EPOCHS_PER_TICK = 120, 10
 MOST_EPOCHS, MOST_VISITS = 5_000, 1_000_000  # where training stops; a visit is of one row
 FINE = 120  # points per side of a picture
+MOST_WORKED = 3  # hidden units whose backpropagation is shown in numbers
 MARK_UNITS = 64  # association units of the Mark I
 Array = np.ndarray[Any, Any]
 
@@ -44,12 +49,17 @@ class NetworkPage:
         self.rate = pn.widgets.FloatInput(label="Learning rate", value=0.05, start=0.0001, step=0.01, **wide)
         self.seed = pn.widgets.IntInput(label="Seed", value=0, start=0, end=state_limits.LARGEST_SEED, **wide)
         self.start = pn.widgets.Button(label="Learn", color="primary", css_classes=["learn"])
+        self.once = pn.widgets.Button(label="One epoch", css_classes=["one-epoch"])
         self.restart = pn.widgets.Button(label="Reset")
+        self.diagram = NetworkFigure()
+        self.losses: list[float] = []
+        self.numbers = pn.pane.HTML("", sizing_mode="stretch_width")
         self.xor = pn.widgets.Button(label="Load XOR", css_classes=["load-xor"])
         self.words = pn.pane.HTML("", css_classes=["board", "network"], sizing_mode="stretch_width")
         self.mark_words = pn.pane.HTML("", css_classes=["board"], sizing_mode="stretch_width")
         self.hint = pn.pane.HTML("", css_classes=["hint"])
         self.start.on_click(lambda event: self.toggle())
+        self.once.on_click(lambda event: self.learn(1))
         self.restart.on_click(lambda event: self.reset())
         self.xor.on_click(lambda event: self._load())
         for widget in (self.units, self.activation, self.rate, self.seed):
@@ -63,7 +73,7 @@ class NetworkPage:
 
     def reset(self) -> None:
         """Discard the network."""
-        self.network, self.epochs = None, 0
+        self.network, self.epochs, self.losses = None, 0, []
         self.draw()
 
     def toggle(self) -> None:
@@ -99,6 +109,7 @@ class NetworkPage:
             warnings.simplefilter("ignore")
             for _ in range(epochs):
                 self.network.partial_fit(X, y, classes=np.array([0, 1]))
+                self.losses.append(float(self.network.loss_))
         self.epochs += epochs
         self.draw()
 
@@ -117,21 +128,45 @@ class NetworkPage:
         if session.missing is not None:
             self.canvas.clear_planes()
             self.mark_canvas.clear_planes()
-            self.words.object = self.mark_words.object = ""
+            self.words.object = self.mark_words.object = self.numbers.object = ""
+            self.diagram.clear()
             return
         if mark:
             self._draw_mark()
         if self.network is None:
             self.canvas.clear_planes()
-            self.words.object = "Not trained yet: press Learn."
+            self.words.object, self.numbers.object = "Not trained yet: press Learn.", ""
+            self.diagram.clear()
             return
         self.canvas.show_regions(self.network.predict, FINE)
+        self._draw_units()
         wrong = int((self.network.predict(session.X) != session.binary()).sum())
         solved = " Solved." if not wrong else ""
         self.words.object = (
             f"<b>{wrong} of {len(session.y)}</b> points wrong after {counted(self.epochs, 'epoch')}, "
             f"loss {self.network.loss_:.3f}.{solved}"
         )
+
+    def _draw_units(self) -> None:
+        """The line of each hidden unit, as strong as its weight in the output; the network, and one row through it."""
+        session, (W, out), (b, last) = self.session, self.network.coefs_, self.network.intercepts_
+        self.diagram.show(self.network.coefs_, self.losses)
+        colours, widths = line_style(out[:, 1] - out[:, 0])  # two outputs, one per class
+        some = np.flatnonzero(np.linalg.norm(W, axis=0) > 0)
+        ends = [self.canvas.line(W[:, j], float(b[j]))[1] for j in some]
+        self.canvas.lines.data = {
+            **paths(ends, [colours[j] for j in some]),
+            "dash": ["dashed"] * len(some),
+            "width": [widths[j] for j in some],
+        }
+        if len(b) > MOST_WORKED:
+            self.numbers.object = f"Up to {MOST_WORKED} hidden units are worked out in numbers."
+            return
+        coefs, intercepts = ([part.round(2) for part in parts] for parts in ((W, out), (b, last)))
+        x, u = session.X[0], np.eye(2)[session.binary()[0]]
+        how = {"activation": self.network.activation, "learning_rate": self.network.learning_rate_init}
+        worked = escape(str(backpropagation(coefs, intercepts, x, u, **how)), quote=False)
+        self.numbers.object = f"<pre>Row {FIRST_ROW}, by the squared error, from weights of two digits\n{worked}</pre>"
 
     def _draw_mark(self) -> None:
         session = self.session
@@ -161,12 +196,15 @@ class NetworkPage:
             self.activation,
             self.rate,
             self.seed,
-            pn.Row(self.start, self.restart),
+            pn.FlexBox(self.start, self.once, self.restart),
             css_classes=["side"],
         )
         net = pn.Column(self.canvas.pane(), self.words, css_classes=["half"])
         mark = pn.Column(self.mark_canvas.pane(), self.mark_words, css_classes=["half"])
-        page = pn.FlexBox(controls, net, mark, css_classes=["page"], sizing_mode="stretch_width")
+        inside = pn.Column(*self.diagram.panes(), css_classes=["half"])
+        wide: dict[str, Any] = {"sizing_mode": "stretch_width"}
+        worked = pn.Card(self.numbers, title="One backpropagation", collapsed=True, margin=(4, 10), **wide)
+        page = pn.FlexBox(controls, net, inside, mark, worked, css_classes=["page"], **wide)
         return pn.Column(self.hint, page, sizing_mode="stretch_width")
 
     # -- sharing -----------------------------------------------------------------------------------------------------
