@@ -14,6 +14,7 @@ import tables  # isort: skip  (first: it sets the number of threads)
 import bench_bias
 import bench_cluster
 import bench_embeddings
+import bench_felt
 import bench_files
 import bench_fits
 import bench_lab
@@ -23,6 +24,7 @@ import bench_networks
 import bench_prove
 import bench_search
 import bench_sequences
+import bench_streams
 import bench_tables
 
 SECTIONS = {
@@ -31,6 +33,7 @@ SECTIONS = {
     "bias": bench_bias.run,
     "memory": bench_learning.memory,
     "start": bench_learning.start,
+    "felt": bench_felt.run,
     "proofs": bench_prove.run,
     "linear": bench_linear.run,
     "networks": bench_networks.run,
@@ -38,6 +41,7 @@ SECTIONS = {
     "tables": bench_tables.run,
     "search": bench_search.run,
     "sequences": bench_sequences.run,
+    "streams": bench_streams.run,
     "embeddings": bench_embeddings.run,
     "cluster": bench_cluster.run,
     "lab": bench_lab.run,

@@ -29,6 +29,7 @@ from .prove.max_margin.search import InseparableError, UndecidedError, max_margi
 from .prove.mistake_bounds import mistake_bounds, paum_bounds
 from .prove.separation.search import separability
 from .scale.fit_from_files import fit
+from .scale.one_by_one import OneByOne
 from .scale.prediction import predict, score
 from .search.grid_search import GridSearchCV
 from .sequence.chunks import sequence_scores
@@ -60,6 +61,7 @@ __all__ = [
     "MaxMargin",
     "MultilayerPerceptron",
     "NewerFormatError",
+    "OneByOne",
     "PassiveAggressive",
     "PassiveAggressiveRegressor",
     "Pegasos",

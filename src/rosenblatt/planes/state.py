@@ -172,7 +172,7 @@ class State:
         """Whether the model of some features is that of all, restricted to these."""
         return self.keep in ("last", "average") and not self.machines[0].full
 
-    def at(self, features: Array) -> State:
+    def at(self, features: Array | slice) -> State:
         """A copy with the weights of these features alone; covariances are diagonal, and no pocket or vote is kept."""
         return State(**(vars(self) | {"machines": [machine.at(features) for machine in self.machines]}))
 

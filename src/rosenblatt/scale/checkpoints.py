@@ -41,7 +41,7 @@ class Checkpoint:
     def resume(self, estimator: Any) -> Any:
         """The model of the earlier run, which must have had the same settings and rows; None if there was none."""
         if self.earlier is not None:
-            _check_same_training(estimator, self.earlier)
+            check_same_training(estimator, self.earlier)
         return self.earlier
 
     @property
@@ -60,7 +60,7 @@ class Checkpoint:
             raise FileError(error.what, self.path) from error
 
 
-def _check_same_training(estimator: Any, earlier: Any) -> None:
+def check_same_training(estimator: Any, earlier: Any) -> None:
     """Refuse a checkpoint with other settings or other rows; the limit of epochs may differ."""
     now, then = estimator.get_params(), earlier.get_params()
     differ = [name for name in now if name != "max_epochs" and not _equal(now[name], then.get(name))]

@@ -95,7 +95,9 @@ class FromState:
         self.name = name
 
     def __get__(self, model: Any, owner: type) -> Any:
-        held = {} if model is None else vars(model)
+        if model is None:  # of the class, as for a property
+            return self
+        held = vars(model)
         state = held.get("_state")
         if "_kept" not in held and isinstance(state, State):
             held["_kept"] = state.kept()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -94,10 +94,17 @@ def as_table(X: Any) -> Table:
     Parameters
     ----------
     X : frame, array-like or sparse matrix of shape (n, d), or texts
-        The columns of an array and of a sparse matrix are called x0, x1 and so on. A list of texts is one column.
+        The columns of an array and of a sparse matrix are called x0, x1 and so on. A list of texts is one column. A
+        mapping from names to values is one row, a list of mappings is several.
     """
     if isinstance(X, Table):
         return X
+    if isinstance(X, Mapping) and not sp.issparse(X):  # a matrix by keys is a mapping too
+        X = [X]
+    if isinstance(X, list) and X and all(isinstance(row, Mapping) for row in X):
+        names = dict.fromkeys(str(name) for row in X for name in row)
+        _refuse_empty(len(X), len(names))
+        return Table({name: _from_objects([row.get(name) for row in X]) for name in names}, len(X))
     check_collected(X, "X")
     check_buffers(X, "X")
     if isinstance(X, pa.RecordBatch):
