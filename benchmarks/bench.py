@@ -39,6 +39,7 @@ SECTIONS = {
     "networks": bench_networks.run,
     "files": bench_files.run,
     "tables": bench_tables.run,
+    "defaults": bench_tables.defaults,
     "search": bench_search.run,
     "sequences": bench_sequences.run,
     "streams": bench_streams.run,

@@ -126,7 +126,7 @@ class Reading:
 
 def format_family(format: str) -> str:
     """Which formats can replace each other: "svmlight", "text", or "table" for all kinds of tables."""
-    return format if format in ("svmlight", "text") else "table"
+    return format if format in ("svmlight", "text", "arrays") else "table"
 
 
 TEXT_FEATURES, HASHED_FEATURES = 1 << 20, 1 << 16
