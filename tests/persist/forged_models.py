@@ -379,6 +379,8 @@ def calls(model, X, y):
             yield lambda name=name: repr(getattr(model, name))
         elif name in ("predict", "decision_function", "predict_proba", "predict_log_proba", "transform"):
             yield from (partial(asked, model, name, each) for each in given)
+        elif name == "explain":
+            yield lambda: repr(model.explain(X))
         elif name in ("score", "tree_distance"):
             yield lambda name=name: getattr(model, name)(X, y)
         elif name == "weights":
