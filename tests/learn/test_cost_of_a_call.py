@@ -19,6 +19,8 @@ from rosenblatt import (
     VotedPerceptron,
 )
 from rosenblatt.formats.errors import NotFiniteError
+from rosenblatt.planes.state import Machine
+from rosenblatt.shell import fitting
 
 D = 100_000
 LEARNERS = {
@@ -129,3 +131,36 @@ def test_models_without_planes_have_no_coef():
     assert not hasattr(model, "coef_")
     with pytest.raises(AttributeError, match="'Perceptron' object has no attribute 'coef_'"):
         _ = Perceptron().coef_
+
+
+@pytest.mark.parametrize("memory", ["shared", "read-only"])
+def test_a_copy_in_borrowed_memory_has_a_state_of_its_own(memory):
+    model, buffers = learned("average", 3), []
+    sent = pickle.dumps(model, protocol=5, buffer_callback=buffers.append)
+    before = state_of(model)
+    copied = pickle.loads(sent, buffers=buffers if memory == "shared" else [bytes(one) for one in buffers])
+    copied.partial_fit(row(6), [0])
+    assert state_of(model) == before
+    assert np.array_equal(copied.coef_, learned("average", 3, 7).coef_)
+
+
+def test_pressing_ctrl_c_again_while_a_call_is_undone_does_not_stop_the_undoing(monkeypatch):
+    model, presses = learned("average", 3), [3, 2, 1]
+    before = state_of(model)
+    put = Machine.put
+
+    def pressed(self, features, part):
+        if presses:
+            presses.pop()
+            raise KeyboardInterrupt
+        put(self, features, part)
+
+    def published(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Machine, "put", pressed)
+    monkeypatch.setattr(fitting, "publish", published)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(row(6), [0])
+    assert not presses
+    assert state_of(model) == before

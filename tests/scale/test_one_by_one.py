@@ -4,12 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
 
 import rosenblatt
 from rosenblatt import (
@@ -290,6 +292,84 @@ def test_balanced_weights_follow_the_counts():
     assert np.array_equal(door.estimator().coef_, slow.coef_)
 
 
+def test_a_refused_row_leaves_the_counts_and_the_state_alone():
+    door = OneByOne(Perceptron(class_weight="balanced"), on_error="skip")
+    plain = OneByOne(Perceptron(), on_error="skip")
+    for one in (door, plain):
+        one.learn_one([1.0, 2.0], 0)
+        one.learn_one([2.0, 1.0], 1)
+        one.learn_one([float("nan"), 1.0], 0, 2.5)
+        assert one.skipped == 1
+        assert vars(one.estimator())["_state"].whole
+    door.learn_one([-1.0, 1.0], 0)
+    slow = Perceptron()
+    for x, y, weight in (([1.0, 2.0], 0, 1), ([2.0, 1.0], 1, 1), ([-1.0, 1.0], 0, 3 / 4)):
+        slow.partial_fit([x], [y], classes=[0, 1], sample_weight=[weight])
+    assert np.array_equal(door.estimator().coef_, slow.coef_)
+    first = OneByOne(Perceptron())
+    first.learn_one([1.0, 2.0], 0, 2.5)
+    assert not vars(first.estimator())["_state"].whole
+
+
+@pytest.mark.parametrize(
+    "x", [[1.0, 10**400], np.array(3.0), np.array([1j, 2.0]), ["1", "2"], sp.csr_matrix([[1j, 0]])]
+)
+def test_rows_that_are_not_numbers_are_skipped(x):
+    door = OneByOne(Perceptron(), on_error="skip")
+    assert door.learn_one(x, 0) is None
+    door.learn_one([1.0, 2.0], 0)
+    door.learn_one([1.0, 2.0], 0)
+    assert door.learn_one(x, 0) is None
+    assert (door.rows, door.skipped, door.learned) == (4, 2, 2)
+
+
+def test_numbers_beyond_double_precision_are_skipped():
+    door = OneByOne(PassiveAggressiveRegressor(), on_error="skip")
+    door.learn_one([1.0], 10**400)
+    door.learn_one([1.0], 1.0, 10**400)
+    assert (door.rows, door.skipped) == (2, 2)
+
+
+def test_a_number_of_any_type_is_the_same_in_the_first_row_of_its_names_and_later():
+    fresh, later = OneByOne(Perceptron(random_state=0)), OneByOne(Perceptron(random_state=0))
+    for one, value in ((fresh, Fraction(3, 2)), (later, 1.5)):
+        one.learn_one({"a": value}, 0)
+        one.learn_one({"a": Fraction(-3, 2)}, 1)
+    assert_same_state(fresh.estimator(), later.estimator())
+
+
+def test_one_class_so_far_and_dates_as_classes():
+    one = OneByOne(Perceptron())
+    for x in ([1.0, 2.0], [-1.0, 2.0], [1.0, -2.0], [0.5, 0.5]):
+        one.learn_one(x, "only")
+    assert (one.mistakes, one.learned) == (0, 4)
+    days, codes = OneByOne(Perceptron(random_state=0)), OneByOne(Perceptron(random_state=0))
+    for x, y in zip(rows("dense", float), labels("", 3), strict=True):
+        days.learn_one(x, np.datetime64("2020-01-01") + y)
+        codes.learn_one(x, y)
+    assert days.mistakes == codes.mistakes
+    assert np.array_equal(days.estimator().coef_, codes.estimator().coef_)
+
+
+def test_predicting_with_a_fitted_estimator_adds_no_names():
+    door = OneByOne(Perceptron())
+    door.learn_one({"a": 1.0}, 0)
+    door.learn_one({"a": -1.0}, 1)
+    again = OneByOne(door.estimator())
+    again.predict_one({"new": 1.0, "a": 1.0})
+    assert again.estimator().feature_names_in_.tolist() == ["a"]
+
+
+@pytest.mark.parametrize("weight", [-1.0, float("inf"), float("nan"), "heavy"])
+def test_weights_of_classes_are_checked(weight):
+    with pytest.raises(ValueError, match="class_weight of 1 must be finite"):
+        OneByOne(Perceptron(class_weight={1: weight}))
+    door = OneByOne(Perceptron(class_weight={1: 1e9}))
+    door.learn_one([1.0], 0)
+    with pytest.raises(ValueError, match="at most 1,000,000"):
+        door.learn_one([1.0], 1)
+
+
 # -- the journal -------------------------------------------------------------------------------------------------------
 
 
@@ -347,3 +427,22 @@ def test_a_journal_of_another_stream_or_with_damage(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(FileError):
         OneByOne(Perceptron(), journal=tmp_path / "file" / "folder")
+
+
+def test_a_journal_removes_what_a_kill_left_and_takes_any_whole_number_of_features(tmp_path):
+    (tmp_path / "0000000000000007.model").write_bytes(b"half")
+    door = OneByOne(Perceptron(random_state=0), journal=tmp_path, every=2, features=np.int64(16))
+    for k in range(8):
+        door.learn_one({"a": float(k), "b": 1.0}, k % 2)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == [f"{k:016d}.{kind}" for k in (6, 8) for kind in ("json", "model")] + ["rows-read"]
+    assert OneByOne(Perceptron(random_state=0), journal=tmp_path, features=16).rows == 8
+
+
+def test_a_journal_begins_with_the_first_feature(tmp_path):
+    door = OneByOne(Perceptron(), journal=tmp_path, every=1)
+    door.learn_one({}, 0)
+    with pytest.raises(NotFittedError, match="none with a feature"):
+        door.estimator()
+    door.learn_one({"a": 1.0}, 1)
+    assert OneByOne(Perceptron(), journal=tmp_path).rows == 2

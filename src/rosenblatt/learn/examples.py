@@ -157,12 +157,18 @@ def class_weights(class_weight: Any, classes: Array, codes: Array, weights: Arra
         return np.where(counts > 0, share, 1.0)
     if not isinstance(class_weight, Mapping):
         raise ValueError(f'class_weight must be a mapping, "balanced" or None, got {class_weight!r}.')
+    check_class_weight(class_weight)
     result = np.ones(classes.size)
     for label, weight in class_weight.items():
         found = [k for k, name in enumerate(classes) if name == label]
         if not found:
             raise ValueError(f"class_weight names the class {label!r}, which is not one of {classes.tolist()}.")
-        if not (isinstance(weight, Real) and 0 <= float(weight) < math.inf):
-            raise ValueError(f"class_weight of {label!r} must be finite and not negative, got {weight!r}.")
         result[found[0]] = float(weight)
     return result
+
+
+def check_class_weight(class_weight: Mapping[Any, Any]) -> None:
+    """Weights of classes are finite and not negative."""
+    for label, weight in class_weight.items():
+        if not (isinstance(weight, Real) and 0 <= float(weight) < math.inf):
+            raise ValueError(f"class_weight of {label!r} must be finite and not negative, got {weight!r}.")

@@ -53,8 +53,9 @@ class Journal:
         save(model, self.folder / f"{name}.model")
         with replace_atomically(self.folder / f"{name}.json") as file:
             file.write(json.dumps(position).encode())
-        for old in self._positions()[:-KEPT]:
-            for path in (old, old.with_suffix(".model")):
+        kept = {path.stem for path in self._positions()[-KEPT:]}
+        for path in self.folder.glob("[0-9]*.*"):  # with what a kill or a full disk left without its position
+            if path.stem not in kept:
                 with suppress(OSError):
                     path.unlink()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -134,10 +135,11 @@ class NamedFeatures:
 
 def _number(name: Any, value: Any) -> Any:
     """A number of another type than Python's own."""
-    if isinstance(value, int | float | np.integer | np.floating | np.bool_):
-        return float(value)
     if isinstance(value, str):
         raise TypeError(f"{name!r} is a {type(value).__name__}: give plain text (str)")
+    with suppress(struct.error):  # what `row` takes among rows of the same names
+        struct.pack("d", value)
+        return value
     raise TypeError(f"{name!r} is {value!r}, a {type(value).__name__}: a value is a number, a boolean or text")
 
 

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from rosenblatt.formats.errors import FileError
-from rosenblatt.learn.examples import Facts
+from rosenblatt.learn.examples import Facts, check_class_weight
 from rosenblatt.learn.labels import as_labels, check_labels, distinct, merge_labels
 from rosenblatt.online.row_entry import BROKEN, NO_COLUMN, NOT_FINITE, TOO_LARGE, UNSORTED, WIDTH, RowEntry, StoredRow
 from rosenblatt.online.solver import OnlinePlan
@@ -108,10 +108,13 @@ class OneByOne:
         for name, value in (("features", features), ("every", every)):
             if value is not None and not (isinstance(value, int | np.integer) and 1 <= value < 1 << 31):
                 raise ValueError(f"{name} must be a whole number from 1 to 2**31 - 1, got {value!r}.")
-        self._skips, self._every, self._hashed = on_error == "skip", int(every), features
+        self._skips, self._every = on_error == "skip", int(every)
+        self._hashed = None if features is None else int(features)
         self.rows = self.learned = self.mistakes = self.skipped = self.replay = 0
         self._numbers = isinstance(estimator, OnlineRegressor)
         self._class_weight = None if self._numbers else estimator.class_weight
+        if isinstance(self._class_weight, Mapping):
+            check_class_weight(self._class_weight)
         self._began, self._loss = time.perf_counter(), 0.0
         self._state: State | None = None
         self._entry: RowEntry | None = None
@@ -180,7 +183,7 @@ class OneByOne:
         known = 0 if names is None else names.size
         try:
             said = self._learn(x, y, weight)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             if names is not None:
                 names.forget(known)
             if not self._skips:
@@ -248,8 +251,8 @@ class OneByOne:
         estimator
             For rows of a fixed width it equals `partial_fit` row by row, to the bit. Its `report_` sums up the stream.
         """
-        if self._state is None:
-            raise NotFittedError("No row was learned from yet: call learn_one first.")
+        if not self._has_features:
+            raise NotFittedError("No row was learned from yet, or none with a feature: call learn_one first.")
         state, names = self._synced(), None
         width = state.width if self._names is None else self._names.size
         if self._names is not None and self._hashed is None:
@@ -262,12 +265,17 @@ class OneByOne:
         """Write a checkpoint to the journal now, for instance at the end of the stream."""
         if self._journal is None:
             raise ValueError("There is no journal: give OneByOne(…, journal=path).")
-        if self._state is not None:
+        if self._has_features:
             position = {name: vars(self)[name] for name in COUNTS}
             self._journal.write(self.estimator(), position | {"features": self._hashed, "counts": self._counts})
 
     def __repr__(self) -> str:
         return f"<OneByOne {type(self._base).__name__}: {self.learned:,} rows learned, {self.mistakes:,} mistakes>"
+
+    @property
+    def _has_features(self) -> bool:
+        """Whether there is a model: mappings without any name make none."""
+        return self._state is not None and (self._names is None or self._names.size > 0)
 
     # -- a row, on its way to the model --------------------------------------------------------------------------------
 
@@ -283,14 +291,18 @@ class OneByOne:
         row, entry = self._row(x), self._entry
         if entry is None or not entry.fits(row):
             entry = self._entry_for(row)
-        target = entry.targets[code]
+        target, given = entry.targets[code], weight
         if self._numbers:
             target[0] = y
         elif self._class_weight is not None:
             weight = self._weighted(code, y, weight)
         said = self._take(entry, row, target, weight)
-        if said != code and not self._numbers:
+        if said != code and len(self._labels) > 1:
             self.mistakes += 1
+        if weight % 1:
+            self._state.whole = False
+        if self._class_weight is not None:
+            self._counts[code] += given
         return self._answer(said)
 
     def _meet(self, x: Any, y: Any, weight: float) -> Any:
@@ -300,19 +312,22 @@ class OneByOne:
             labels = as_labels([y])
             classes = distinct(labels)
             check_labels(labels, classes)
+            (y,) = classes.tolist()
+            if y in self._codes:  # a date of NumPy, for instance, is known as one of Python
+                return self._learn(x, y, weight)
             if self._classes is not None:
                 classes = merge_labels(self._classes, classes)
         said = None
         if self._state is None:
             self._begin(x, classes)
             try:
-                self._predict(x)
+                self._predict(x, keep=True)
             except BaseException:
                 self._state = self._entry = self._names = None
                 raise
         else:
             said = self._answer(self._predict(x, keep=True))
-            self.mistakes += 1
+        mistakes = self.mistakes + (classes is not None and said is not None)
         if classes is not None:
             if self._classes is not None:
                 places = np.searchsorted(classes, self._classes)
@@ -322,13 +337,8 @@ class OneByOne:
                 old = dict(zip(places.tolist(), self._counts, strict=True))
                 self._counts = [old.get(k, 0.0) for k in range(classes.size)]
             self._know(classes)
-        row = self._row(x)
-        entry, code = self._entry_for(row), self._codes.get(y, 0)
-        if self._numbers:
-            entry.targets[0][0] = y
-        elif self._class_weight is not None:
-            weight = self._weighted(code, y, weight)
-        self._take(entry, row, entry.targets[code], weight)
+        self._learn(x, y, weight)
+        self.mistakes = mistakes
         return said
 
     def _begin(self, x: Any, classes: Array | None) -> None:
@@ -343,7 +353,7 @@ class OneByOne:
             array = isinstance(x, np.ndarray) or sp.issparse(x)
             if array and x.dtype == np.float32:
                 dtype = x.dtype
-            width = int(x.shape[-1]) if array else len(x)
+            width = int(x.shape[-1]) if array and x.ndim else len(x)
         if width < 1:
             raise ValueError("a row without features")
         facts: Any = Facts(width, classes, False, dtype, 0, 0.0, 0, 0.0)
@@ -371,7 +381,7 @@ class OneByOne:
         try:
             return self._take(entry, row, entry.targets[0], 0.0)
         finally:
-            if names is not None and not keep and self.learned:
+            if names is not None and not keep:
                 names.forget(known)
 
     def _row(self, x: Any) -> Any:
@@ -400,6 +410,8 @@ class OneByOne:
             x = x.tocsr()
         values, columns, starts, dtype = x.data, x.indices, x.indptr, state.dtype
         if not (values.dtype is dtype and columns.dtype is INDEX and starts.dtype is INDEX):
+            if values.dtype.kind not in "buif":
+                raise TypeError(f"a row holds numbers, got an array of {values.dtype}")
             values, columns, starts = values.astype(dtype), columns.astype(INDEX), starts.astype(INDEX)
         return values, columns, starts, False
 
@@ -411,7 +423,10 @@ class OneByOne:
             return x
         if not isinstance(x, list | tuple | np.ndarray):
             raise TypeError(f"a row is a mapping, a sequence of numbers or a CSR row, got a {type(x).__name__}")
-        found = np.ascontiguousarray(x, dtype=dtype)
+        found = np.asarray(x)
+        if found.dtype.kind not in "buifO":
+            raise TypeError(f"a row holds numbers, got an array of {found.dtype}")
+        found = np.ascontiguousarray(found, dtype=dtype)
         if found.shape[:-1] not in ((), (1,)):
             raise ValueError(f"a row has one dimension, got an array of shape {found.shape}")
         return found.reshape(-1)
@@ -457,8 +472,6 @@ class OneByOne:
     def _checked_weight(self, weight: Any) -> float:
         if not (isinstance(weight, Real) and 0 < float(weight) <= HEAVIEST):
             raise ValueError(f"weight must be above 0 and at most {HEAVIEST:,}, got {weight!r}")
-        if self._state is not None and float(weight) % 1:
-            self._state.whole = False
         return float(weight)
 
     def _weighted(self, code: int, label: Any, weight: float) -> float:
@@ -466,11 +479,11 @@ class OneByOne:
         if isinstance(self._class_weight, Mapping):
             share = float(self._class_weight.get(label, 1.0))
         else:
-            self._counts[code] += weight
-            seen = [count for count in self._counts if count > 0]
-            share = sum(seen) / (len(seen) * self._counts[code])
-        if share % 1 and self._state is not None:
-            self._state.whole = False
+            count = self._counts[code] + weight
+            seen = [count if k == code else one for k, one in enumerate(self._counts) if one > 0 or k == code]
+            share = sum(seen) / (len(seen) * count)
+        if weight * share > HEAVIEST:
+            raise ValueError(f"its weight times that of its class must be at most {HEAVIEST:,}, got {weight * share:g}")
         return weight * share
 
 

@@ -169,10 +169,18 @@ def one_epoch(estimator: Any, solver: Any, source: Source, undo: Any = None) -> 
         publish(estimator, run, began, solver.finished if record.converged else "budget", records, solver.defers)
     except BaseException as error:
         if undo is not None and vars(estimator).get("report_") is told:
-            undo.restore()
+            _restored(undo)
         if isinstance(error, NotFiniteError):
             raise located(error, source) from None
         raise
+
+
+def _restored(undo: Any) -> None:
+    """Restore the state to the end, whatever Ctrl-C is pressed meanwhile."""
+    while True:
+        with suppress(KeyboardInterrupt):
+            undo.restore()
+            return
 
 
 def publish(

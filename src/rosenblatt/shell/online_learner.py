@@ -188,17 +188,15 @@ class OnlineLearner(CallbackSupportMixin, Parameters):
         held: dict[str, Any] = super().__getstate__()
         return held
 
-    def __copy__(self) -> Any:
-        """A copy with a state of its own, which later calls of `partial_fit` change in place."""
-        twin = type(self).__new__(type(self))
-        twin.__setstate__(self.__getstate__())
-        if isinstance(vars(twin).get("_state"), State):
-            twin._state = twin._state.copy()
-        return twin
-
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore a copy, whose `coef_` is a read-only view of its own planes."""
+        """Restore a copy, whose `coef_` is a read-only view of its own planes.
+
+        Its state is its own, because `partial_fit` changes it in place: the one given may be that of the original, in
+        the memory of another process, or read-only.
+        """
         super().__setstate__(state)
+        if isinstance(vars(self).get("_state"), State):
+            self._state = self._state.copy()
         self._renew()
 
     def _renew(self) -> None:
