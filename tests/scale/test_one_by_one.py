@@ -347,3 +347,13 @@ def test_a_journal_of_another_stream_or_with_damage(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(FileError):
         OneByOne(Perceptron(), journal=tmp_path / "file" / "folder")
+
+
+def test_a_first_row_without_features_is_refused_and_leaves_the_stream_open():
+    door = OneByOne(AveragedPerceptron(), on_error="skip")
+    assert door.learn_one({}, "a") is None
+    assert door.learn_one({"x": [1]}, "a") is None
+    door.learn_one([1.0, 2.0], "a")
+    door.learn_one([-1.0, 2.0], "b")
+    assert (door.skipped, door.learned) == (2, 2)
+    assert door.estimator().n_features_in_ == 2

@@ -333,10 +333,12 @@ class OneByOne:
 
     def _begin(self, x: Any, classes: Array | None) -> None:
         """Zero weights for rows like the first one."""
+        names = None
         dtype: np.dtype[Any] = np.dtype(np.float64)
         if isinstance(x, Mapping):
-            self._names = NamedFeatures(self._hashed)
-            width = max(self._names.row(x)[1].size, self._hashed or FIRST_FEATURES)
+            names = NamedFeatures(self._hashed)
+            names.row(x)
+            width = self._hashed or (max(names.size, FIRST_FEATURES) if names.size else 0)
         else:
             if self._hashed is not None:
                 raise TypeError(f"features={self._hashed} hashes names: give mappings, got a {type(x).__name__}")
@@ -346,6 +348,7 @@ class OneByOne:
             width = int(x.shape[-1]) if array else len(x)
         if width < 1:
             raise ValueError("a row without features")
+        self._names = names
         facts: Any = Facts(width, classes, False, dtype, 0, 0.0, 0, 0.0)
         self._state = self._plan.new_state(SimpleNamespace(facts=facts), new_seed(self._base.random_state))
 
