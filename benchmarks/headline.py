@@ -42,14 +42,14 @@ CHOSEN = [
         "100,000 × 20, gap 7e-13",
         "",
         "SVC",
-        "tolerance 1e-6; its margin is smaller by 3e-5",
+        "tolerance 1e-6; margin 3e-5 smaller",
     ),
     Headline(
         "learn MNIST to a test accuracy of 0.92",
         "MNIST, 0.92",
         "",
         "SGDClassifier",
-        "both averaged passive-aggressive; it ended at 0.917",
+        "both averaged passive-aggressive; it stops at 0.917",
     ),
     Headline(
         "are 10,000 × 50 rows separated?",
