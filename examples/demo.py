@@ -1,6 +1,7 @@
 """Learn to read handwritten digits, prove that a plane separates them, and draw what was learned: make demo"""
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -24,7 +25,7 @@ def side_by_side(digits: np.ndarray) -> str:
     return "\n".join("  " + line.rstrip() for line in lines)
 
 
-def draw(model: AveragedPerceptron, X: np.ndarray, y: np.ndarray) -> None:
+def draw(model: AveragedPerceptron, X: Any, y: Any) -> None:
     """The weights of every class, and the first test digits that the model reads wrongly."""
     answers = model.predict(X)
     wrong = np.flatnonzero(answers != y)[:10]

@@ -4,10 +4,12 @@ On scikit-learn's handwritten digits, and on 20 Newsgroups if it is available (R
 folder). Mistakes are counted during training: visits on which the perceptron made an update.
 """
 
+import importlib
 import sys
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
@@ -15,17 +17,15 @@ from sklearn.model_selection import train_test_split
 from rosenblatt import AveragedPerceptron, LinearClassifier, Perceptron
 
 
-def digits():
+def digits() -> Any:
     X, y = load_digits(return_X_y=True)
     X, T, y, u = train_test_split(X / 16, y, test_size=0.25, stratify=y, random_state=0)
     return X, y, T, u
 
 
-def newsgroups():
+def newsgroups() -> Any:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
-    import datasets
-
-    return datasets.news()
+    return importlib.import_module("datasets").news()
 
 
 LEARNERS = {

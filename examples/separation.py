@@ -43,7 +43,9 @@ def tell(title: str, X: Named, y: list[int]) -> None:
     print(verdict)
     if verdict.verdict == "overlap":
         print("  every coefficient has a finite estimate")
-    for column, sign in verdict.infinite.items():
+    elif verdict.infinite is None:
+        print("  which estimates are infinite is not known")
+    for column, sign in (verdict.infinite or {}).items():
         print(f"  the estimate of {column} is {'+' if sign > 0 else '-'}infinity")
     verdict.verify(X, y)
     print("  verified exactly\n")

@@ -34,4 +34,4 @@ plt.show()
 
 verdict = separability(wrong, y)
 verdict.verify(wrong, y)
-print("rows", verdict.rows, "with weights", [f"{float(weight):.3f}" for weight in verdict.weights])
+print("rows", verdict.rows, "with weights", [f"{float(weight):.3f}" for weight in verdict.weights or ()])

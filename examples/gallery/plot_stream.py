@@ -19,7 +19,8 @@ early = order[y[order] < 5][:600]  # first only 0 to 4, then all ten
 stream = np.concatenate([early, rng.permutation(np.setdiff1d(order, early))])
 
 model = PassiveAggressive(C=0.01, random_state=0)
-right, known = [], []
+right: list[float] = []
+known: list[int] = []
 for rows in np.array_split(stream, 60):
     right.append(np.mean(model.predict(X[rows]) == y[rows]) if known else 0.0)
     model.partial_fit(X[rows], y[rows])

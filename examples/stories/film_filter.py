@@ -16,7 +16,8 @@ EVENINGS = 150
 def main():
     rng = np.random.default_rng(4)
     films = (rng.random((2, EVENINGS, len(FEATURES))) < 0.35).astype(float)
-    model, wrong, believed, liked = Perceptron(), [], [], 0
+    model, believed, liked = Perceptron(), [], 0
+    wrong: list[bool] = []
     for taste, year in zip(TASTES, films, strict=True):
         for film in year:
             answer = "yes" if film @ taste > 0.6 else "no"

@@ -24,7 +24,7 @@ def rows(n, seed):
 def naive_bayes(X, y):
     """Features as independent Gaussians of equal variance: the log odds are w·x + b."""
     found = GaussianNB().fit(X, y)
-    low, high, variance = *found.theta_, found.var_.mean(axis=0)
+    (low, high), variance = found.theta_, found.var_.mean(axis=0)
     odds = np.log(found.class_prior_[1] / found.class_prior_[0])
     return (high - low) / variance, odds - ((high**2 - low**2) / (2 * variance)).sum()
 

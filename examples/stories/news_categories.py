@@ -5,6 +5,7 @@ said. In a tree of categories, taking one sport for another is a smaller mistake
 """
 
 import warnings
+from typing import Any
 
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
@@ -35,9 +36,9 @@ def main():
     new, truth = headlines(1000, seed=1)
     words = CountVectorizer().fit(texts)
     X, T = words.transform(texts).astype(float), words.transform(new).astype(float)
-    print(f"{len(y)} headlines of {X.shape[1]} words; the first ({y[0]}): {texts[0]}\n")
+    print(f"{len(y)} headlines of {len(words.get_feature_names_out())} words; the first ({y[0]}): {texts[0]}\n")
 
-    how = {"fit_intercept": False, "max_epochs": 5, "random_state": 0}
+    how: dict[str, Any] = {"fit_intercept": False, "max_epochs": 5, "random_state": 0}
     flat = AveragedPerceptron(**how).fit(X, y)
     tree = HierarchicalPerceptron(keep="average", **how).fit(X, y)
     print("the words that count most")

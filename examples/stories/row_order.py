@@ -9,7 +9,7 @@ import warnings
 
 import numpy as np
 
-from rosenblatt import AveragedPerceptron, MaxMargin, Perceptron, teaching
+from rosenblatt import AveragedPerceptron, MaxMargin, Perceptron, margins, teaching
 
 
 def main():
@@ -26,14 +26,15 @@ def main():
 
     X, y, _ = teaching.teacher(300, 5, margin=0.05, random_state=3)
     widest = MaxMargin(fit_intercept=False).fit(X, y)
-    bound = (widest.report_.radius / widest.report_.margin) ** 2
+    margin = margins(widest, X, y).margin
+    bound = (widest.report_.radius / margin) ** 2
     runs = [Perceptron(fit_intercept=False, random_state=seed).fit(X, y) for seed in range(20)]
-    updates, margins = [run.report_.updates for run in runs], [run.report_.margin for run in runs]
+    updates, found = [run.report_.updates for run in runs], [run.report_.margin for run in runs]
     units = np.array([run.coef_[0] / np.linalg.norm(run.coef_) for run in runs])
     planes, apart = len({run.coef_.tobytes() for run in runs}), np.degrees(np.arccos((units @ units.T).min()))
     print(f"\n20 random orders: {planes} planes, up to {apart:.0f}° apart; all separate the rows")
     print(f"  mistakes {min(updates)} to {max(updates)}; (R/γ)² = {bound:.0f} bounds every order")
-    print(f"  margin   {min(margins):.4f} to {max(margins):.4f}; the widest plane has {widest.report_.margin:.4f}")
+    print(f"  margin   {min(found):.4f} to {max(found):.4f}; the widest plane has {margin:.4f}")
     other = MaxMargin(fit_intercept=False).fit(X[::-1], y[::-1])
     same = np.allclose(widest.coef_, other.coef_, rtol=1e-4)
     print(f"  the widest plane from the rows in reverse: {'the same' if same else 'another'}")

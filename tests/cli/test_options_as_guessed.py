@@ -86,6 +86,60 @@ def test_predict_writes_a_table_of_answers(table, tmp_path):
     assert (tmp_path / "new.csv").read_text() == before
 
 
+def test_predict_explains_each_row(table, tmp_path):
+    model, new = tmp_path / "m", tmp_path / "new.csv"
+    table["notes\nof the clerk who wrote them down by hand"] = np.where(
+        table.label == "yes", "happy with it", "sad day"
+    )
+    table.to_csv(tmp_path / "t.csv", index=False)
+    kinds = ("--column", "notes\nof the clerk who wrote them down by hand=text")
+    assert run("train", tmp_path / "t.csv", "--label", "label", "-o", model, "--learner", "logistic", *kinds)[0] == 0
+    table.drop(columns="label").to_csv(new, index=False)
+    code, out, _ = run("predict", model, new, "--explain")
+    assert code == 0
+    lines, why, loaded = out.splitlines(), load(model).explain(table), load(model)
+    assert [line.split("\t")[0] for line in lines] == loaded.predict(table).tolist()
+    for k in (0, 1, 79):
+        reason = lines[k].split("\t")[1]
+        largest = int(np.abs(why.contributions[k]).argmax())
+        told = f"{why.contributions[k, largest]:+.2f}".replace("-", "−")
+        name = ["size", "city", "notes of the clerk who wrote them down …"][largest]
+        assert reason.startswith(
+            f"score {why.scores[k]:+.2f} = base {why.base:+.2f}, ".replace("-", "−") + f"{name} {told}"
+        )
+        term, value = why.features[k][0]
+        assert f"; {' '.join(term.split())} {value:+.2f}".replace("-", "−") in reason
+    answers = tmp_path / "answers.csv"
+    assert run("predict", model, new, "--explain", "-o", answers)[0] == 0
+    assert [row["explanation"] for row in rows_of(answers)] == [line.split("\t")[1] for line in lines]
+
+
+def test_only_models_of_tables_explain(folder):
+    assert run("train", folder / "table.csv", "--label", "churned", "-o", folder / "m")[0] == 0
+    code, out, _ = run("predict", folder / "m", folder / "table.csv", "--explain")
+    assert code == 0
+    assert all("\tscore " in line and "; " not in line for line in out.splitlines())  # no text, no terms
+    assert run("train", folder / "rows.svm", "-o", folder / "m")[0] == 0
+    code, _, errors = run("predict", folder / "m", folder / "rows.svm", "--explain")
+    assert code == 2
+    assert "--explain is for models of tables, and this is a model of AveragedPerceptron" in errors
+
+
+def test_a_model_of_tables_says_why_it_is_not_exported(folder):
+    assert run("train", folder / "table.csv", "--label", "churned", "-o", folder / "m")[0] == 0
+    code, _, errors = run("export", folder / "m", "-o", folder / "m.onnx")
+    assert code == 2
+    assert "TableClassifier has no ONNX form: it encodes columns" in errors
+
+
+def test_another_encoding_is_recognised_as_such(table, tmp_path):
+    (tmp_path / "latin.csv").write_bytes((tmp_path / "t.csv").read_bytes().decode().encode("latin-1"))
+    code, _, errors = run("train", tmp_path / "latin.csv")
+    assert code == 2
+    assert "expected UTF-8, found other bytes: give encoding (--encoding)" in errors
+    assert run("train", tmp_path / "latin.csv", "--encoding", "latin-1")[0] == 0
+
+
 def test_answers_of_other_models_are_numbered(folder):
     for learner, names in [("averaged", []), ("kernel-svm", [])]:
         assert run("train", folder / "rows.svm", "--learner", learner, "-o", folder / "m")[0] == 0

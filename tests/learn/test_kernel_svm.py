@@ -329,8 +329,9 @@ def test_a_step_of_a_pair_is_the_best_in_its_box(seed):
     assert r * u + s * v - 0.5 * (a * u**2 + 2 * c * u * v + b * v**2) >= values.max() - 1e-12
 
 
+@pytest.mark.compiled  # eight million steps
 def test_a_gap_that_closes_slowly_is_not_given_up():
     """Features of unequal scales and a large C: in the end the gap closes because the primal falls."""
-    model = KernelSVM(kernel="linear", C=1000.0, intercept_scaling=1.0, max_epochs=3000)
+    model = KernelSVM(kernel="linear", C=1000.0, max_epochs=3000)
     model.fit(*load_wine(return_X_y=True))
     assert model.report_.outcome == "solved"

@@ -97,6 +97,9 @@ def predict_command(
     proba: Annotated[
         bool, typer.Option("--proba", help="Print the probability of each class, in the order of `info`, after it.")
     ] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Tables: print what each column adds to the score, largest first.")
+    ] = False,
     unlabelled: Annotated[bool, typer.Option("--unlabelled", help="Text: the lines have no label.")] = False,
     output: Annotated[
         Path | None,
@@ -127,12 +130,15 @@ def predict_command(
         raise ValueError(f"{type(loaded).__name__} tags the tokens of sentences: use rosenblatt tag.")
     if proba and not hasattr(loaded, "predict_proba"):
         raise ValueError(f"{type(loaded).__name__} has no probabilities: --scores prints its scores.")
+    if explain and family(loaded) != "tables":
+        raise ValueError(f"--explain is for models of tables, and this is a model of {type(loaded).__name__}.")
+    more = {"scores": scores, "explain": explain, "labelled": not unlabelled}
     if output is not None:
         check_output(output, (str(model), *expand_paths(source)), is_answers, force)
-        rows = write_answers(loaded, source, settings, output, scores=scores, labelled=not unlabelled)
+        rows = write_answers(loaded, source, settings, output, **more)
         print(f"{output}: {rows:,} rows")
         return
-    for lines in predicted_lines(loaded, source, settings, scores=scores, labelled=not unlabelled, proba=proba):
+    for lines in predicted_lines(loaded, source, settings, proba=proba, **more):
         print(lines, end="")
 
 

@@ -101,12 +101,18 @@ def predicted_lines(
     scores: bool = False,
     labelled: bool = True,
     proba: bool = False,
+    explain: bool = False,
 ) -> Iterator[str]:
     """The predicted labels of a file, one line per row, in chunks of rows."""
     if family(model) == "tables":
-        yield from answers_by_part(
-            model, source, settings, labelled, lambda table: "\n".join(_lines(model, table, None, scores, proba)) + "\n"
-        )
+
+        def answer(table: Any) -> str:
+            lines = _lines(model, table, None, scores, proba)
+            if explain:
+                lines = [f"{line}\t{why}" for line, why in zip(lines, _reasons(model, table), strict=True)]
+            return "\n".join(lines) + "\n"
+
+        yield from answers_by_part(model, source, settings, labelled, answer)
         return
     with spooled(source, stdin=False) as source:
         how = replace(how_to_read(model, source, settings), labelled=labelled, multilabel=None)
@@ -131,19 +137,30 @@ def _lines(model: Any, X: Any, names: Any, scores: bool, proba: bool) -> list[st
     return lines
 
 
+def _reasons(model: Any, table: Any) -> list[str]:
+    """What adds the most to the score of each row: columns and, with columns of text, terms; one line per row."""
+    found = model.explain(table)
+    lines = str(found).splitlines()
+    if any(one.kind == "text" for one in model.encoder_.columns_):
+        for k, row in enumerate(found.features):
+            terms = [f"{' '.join(name.split())} {'+' if value > 0 else '−'}{abs(value):.2f}" for name, value in row]
+            lines[k] += f"; {', '.join(terms)}" if terms else ""
+    return lines
+
+
 # -- a table of answers ----------------------------------------------------------------------------------------------
 
 
 def write_answers(
-    model: Any, source: Any, settings: dict[str, Any], path: Path, *, scores: bool, labelled: bool
+    model: Any, source: Any, settings: dict[str, Any], path: Path, *, scores: bool, explain: bool, labelled: bool
 ) -> int:
-    """Write CSV with a line per row: its ids, the prediction, probabilities, and scores if requested; returns the rows.
+    """Write CSV with a line per row: ids, prediction, probabilities, scores and reasons if requested; returns the rows.
 
     Ids are the columns that the model left out for being like one; without them rows are numbered from 1.
     """
     rows = 0
     with replace_atomically(path) as file:
-        for ids, names, columns in _answered(model, source, settings, scores, labelled):
+        for ids, names, columns in _answered(model, source, settings, scores, explain, labelled):
             count = len(columns[0])
             ids = ids or {"row": range(rows + 1, rows + count + 1)}
             text = io.StringIO()
@@ -163,7 +180,7 @@ def is_answers(path: Path) -> bool:
 
 
 def _answered(
-    model: Any, source: Any, settings: dict[str, Any], scores: bool, labelled: bool
+    model: Any, source: Any, settings: dict[str, Any], scores: bool, explain: bool, labelled: bool
 ) -> Iterator[tuple[dict[str, Any], list[str], list[Any]]]:
     """The ids of rows, the names of the columns of answers, and their values, part by part of a file."""
     if family(model) == "tables":
@@ -171,7 +188,9 @@ def _answered(
 
         def answer(table: Any) -> Any:
             ids = {name: table.columns[name].to_pylist() for name in kept if name in table.columns}
-            return ids, *_answers(model, table, scores)
+            names, columns = _answers(model, table, scores)
+            reasons = {"explanation": _reasons(model, table)} if explain else {}
+            return ids, [*names, *reasons], [*columns, *reasons.values()]
 
         yield from answers_by_part(model, source, settings, labelled, answer)
         return

@@ -20,6 +20,7 @@ from rosenblatt.formats.byte_sources import PACKED, STDIN, open_bytes
 from rosenblatt.formats.errors import FileError
 
 MAX_WAIT = 60.0  # seconds, for a read in progress to finish
+NOT_DECODED = 'expected UTF-8, found other bytes: give encoding (--encoding), such as "latin-1"'
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def arrow_errors_as_file_errors(path: str) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as error:
-        raise FileError("expected UTF-8, found other bytes", path) from error
+        raise FileError(NOT_DECODED, path) from error
     except pa.ArrowException as error:
         raise _as_file_error(str(error), path) from error
 
@@ -301,4 +302,6 @@ def _as_file_error(message: str, path: str) -> FileError:
     line = _line_of_record(path, int(row.group(1))) if row else None
     if found:
         return FileError(f"expected {found.group(1)} columns, found {found.group(2)}", path, line)
+    if "invalid UTF8" in message:
+        return FileError(NOT_DECODED, path, line)
     return FileError(f"expected a valid table, found: {' '.join(message.split())[:200]}", path, line)

@@ -20,8 +20,9 @@ A round updates f step by step, and its rounding adds up. So a gap is believed o
 from the rows and α in double precision (where that does not suffice for a dot product, in extended), with a bound
 e_i ≥ |f_i − K̂β_i| on its own rounding. No term of the gap changes by more than max(α_i, C s_i − α_i)·e_i, or by more
 than one of the two where the sign of g is certain; their sum is added to the gap. If it is still above `tol`, training
-goes on from the new f. A plane is given up when checks no longer lower its gap, when a round makes no step or hardly
-raises the dual, and when the kernel is not positive semidefinite: then the gap bounds nothing.
+goes on from the new f. A plane is given up when checks no longer lower its gap, when a round makes no step, when rounds
+hardly raise the dual and no longer lower the primal, and when the kernel is not positive semidefinite: then the gap
+bounds nothing.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ CLOSED = 0.9  # part of the tolerance at which the gap of the working set counts
 LARGEST_SINGLE = 1e30  # kernel values above this are kept in double precision
 CHECKS = 5  # in a row that do not halve the gap of a plane, before it is given up
 SLOW_ROUNDS = 50  # over which the rise of a dual is measured
+LOWER = 0.99  # part of its lowest value that a primal must reach to count as lowered
 MOST_ROUNDS = 10_000  # in which such a rise must be able to close the gap
 MOST_EXTENDED = 100_000_000  # products of two values in extended precision per check, which has no fast ones
 
@@ -81,6 +83,7 @@ class BinaryDual:
     lowest: float = np.inf  # gap of a check that halved the one before
     checks: int = 0  # since then
     earlier: tuple[int, float, float] = (0, -np.inf, np.inf)  # a round, and the dual and the gap after it
+    lowered: tuple[int, float] = (0, np.inf)  # the last round that lowered the primal, and to what
     free: bool = False
     b: float = 0.0  # a free intercept, which f does not include
 
@@ -334,13 +337,19 @@ class KernelDualSolver(KernelSolver):
         return found
 
     def _give_up_if_slow(self, plane: BinaryDual) -> None:
-        """Give up a plane whose gap no longer halves, if `MOST_ROUNDS` such rises of its dual would not close it."""
+        """Give up a plane whose gap no longer halves, if `MOST_ROUNDS` such rises of its dual would not close it.
+
+        Not while its primal falls: with a large C it may be many times its minimum, and then says little of the dual.
+        """
         begun, dual, gap = plane.earlier
-        if self.state.epoch - begun >= SLOW_ROUNDS or not np.isfinite(dual):
+        at = self.state.epoch
+        if plane.primal <= LOWER * plane.lowered[1]:
+            plane.lowered = at, plane.primal
+        if at - begun >= SLOW_ROUNDS or not np.isfinite(dual):
             rise = (plane.dual - dual) * MOST_ROUNDS / SLOW_ROUNDS
-            slow = plane.gap > 0.5 * gap and rise < plane.primal - plane.dual
+            slow = plane.gap > 0.5 * gap and rise < plane.primal - plane.dual and 2 * plane.lowered[0] <= at
             plane.given_up = plane.given_up or (plane.gap > self.tol and slow)
-            plane.earlier = self.state.epoch, plane.dual, plane.gap
+            plane.earlier = at, plane.dual, plane.gap
 
     def ending(self, source: Source) -> Ending:
         """The sum of the primal objectives, and whether all duality gaps are closed or planes given up."""

@@ -12,6 +12,7 @@ from rosenblatt.formats.errors import FileError
 from rosenblatt.formats.safe_writing import replace_atomically
 from rosenblatt.learn.models import Planes
 from rosenblatt.learn.schemes import PAIRS
+from rosenblatt.registry import family
 from rosenblatt.shell.fitted import check_whole, fitted
 
 OPSET, IR, PRODUCER = 17, 8, "rosenblatt"
@@ -69,6 +70,12 @@ def is_export(path: str | os.PathLike[str]) -> bool:
 def _graph(onnx: Any, model: Any, path: Any) -> Any:
     helper, tensor = onnx.helper, onnx.numpy_helper.from_array
     coef, classes = getattr(model, "coef_", None), getattr(model, "classes_", None)
+    if family(model) == "tables":
+        raise FileError(
+            f"{type(model).__name__} has no ONNX form: it encodes columns before its learner sees them. A linear "
+            "learner of the rows that encoder_.transform gives has one",
+            path,
+        )
     if coef is None:
         raise FileError(f"only fitted linear models have an ONNX form, and {type(model).__name__} has no coef_", path)
     if "wiring_" in vars(model):

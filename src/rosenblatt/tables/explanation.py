@@ -12,6 +12,7 @@ from rosenblatt.tables.columns.fourier import FourierFeatures
 
 Array = np.ndarray[Any, Any]
 SHOWN = 6  # features of a row in words
+MOST_CHARACTERS = 40  # of the name of a column in words
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +56,8 @@ class Explanation:
     features: tuple[tuple[tuple[str, float], ...], ...]
 
     def __str__(self) -> str:
-        """The rows in words."""
-        return "\n".join(self._row(k) for k in range(len(self.features)))
+        """The rows in words, one line per row whatever the columns are called."""
+        return "\n".join(" ".join(self._row(k).split()) for k in range(len(self.features)))
 
     def _row(self, k: int) -> str:
         score, base, parts = self.scores[k], self.base, self.contributions[k]
@@ -64,7 +65,7 @@ class Explanation:
             best = int(score.argmax())
             score, base, parts = score[best], base[best], parts[:, best]
         order = np.argsort(-np.abs(parts), kind="stable").tolist()
-        added = ", ".join(f"{self.columns[j]} {_signed(parts[j])}" for j in order[:SHOWN])
+        added = ", ".join(f"{_short(self.columns[j])} {_signed(parts[j])}" for j in order[:SHOWN])
         return f"score {_signed(score)} = base {_signed(base)}, {added}{', …' if len(order) > SHOWN else ''}"
 
 
@@ -105,6 +106,10 @@ def _largest(names: list[str], row: Any, weights: Array) -> tuple[tuple[str, flo
     added = row.data * weights[row.indices]
     order = np.argsort(-np.abs(added), kind="stable")[:SHOWN].tolist()
     return tuple((names[row.indices[j]], float(added[j])) for j in order if added[j])
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= MOST_CHARACTERS else f"{name[: MOST_CHARACTERS - 1]}…"
 
 
 def _signed(value: Any) -> str:
