@@ -140,6 +140,13 @@ def test_another_encoding_is_recognised_as_such(table, tmp_path):
     assert run("train", tmp_path / "latin.csv", "--encoding", "latin-1")[0] == 0
 
 
+def test_a_piped_table_is_answered_with_how_to_read_it(folder):
+    for command in ("train", "check"):
+        code, _, errors = run(command, "-", "--label", "churned", input=(folder / "table.csv").read_bytes())
+        assert code == 2
+        assert "Standard input is taken as svmlight, which has no label column: give --format csv" in errors
+
+
 def test_answers_of_other_models_are_numbered(folder):
     for learner, names in [("averaged", []), ("kernel-svm", [])]:
         assert run("train", folder / "rows.svm", "--learner", learner, "-o", folder / "m")[0] == 0

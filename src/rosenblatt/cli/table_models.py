@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from rosenblatt.formats.byte_sources import expand_paths, spooled
+from rosenblatt.formats.byte_sources import STDIN, expand_paths, spooled
 from rosenblatt.formats.errors import FileError
 from rosenblatt.formats.read_and_stream import rereadable
 from rosenblatt.formats.reading import make_reading
@@ -50,6 +50,8 @@ def has_columns(source: Any, settings: dict[str, Any]) -> bool:
     """Whether a source is a table, or text that is not to be hashed; refuses settings that do not apply to columns."""
     found = make_reading(source, **{name: value for name, value in settings.items() if name != "n_features"}).format
     if found == "svmlight":
+        if {"label", "format"} & set(settings) == {"label"} and STDIN in expand_paths(source):
+            raise ValueError("Standard input is taken as svmlight, which has no label column: give --format csv.")
         return False
     others = {"n_features", "zero_based"} & set(settings)
     if settings.get("ngrams", WORDS_AND_PAIRS) != WORDS_AND_PAIRS:
