@@ -42,7 +42,7 @@ UNSURE = {
     "TableClassifier": (
         "/learner/records/updates",
         "/learner/report/updates",
-    ),  # of the passive-aggressive learner inside
+    ),  # of PA inside
     "KernelSVM": ("/updates", "/warned", "/records", "/n_iter_", "/told", "/gap", "/support_"),
 }
 
