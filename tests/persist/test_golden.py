@@ -39,6 +39,10 @@ UNSURE = {
     "PassiveAggressive": ("/updates",),
     "PassiveAggressiveRegressor": ("/updates",),
     "HierarchicalPerceptron": ("/updates",),
+    "TableClassifier": (
+        "/learner/records/updates",
+        "/learner/report/updates",
+    ),  # of PA inside
     "KernelSVM": ("/updates", "/warned", "/records", "/n_iter_", "/told", "/gap", "/support_"),
 }
 

@@ -11,7 +11,6 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.exceptions import NotFittedError
 
 import rosenblatt
 from rosenblatt import (
@@ -439,10 +438,11 @@ def test_a_journal_removes_what_a_kill_left_and_takes_any_whole_number_of_featur
     assert OneByOne(Perceptron(random_state=0), journal=tmp_path, features=16).rows == 8
 
 
-def test_a_journal_begins_with_the_first_feature(tmp_path):
-    door = OneByOne(Perceptron(), journal=tmp_path, every=1)
-    door.learn_one({}, 0)
-    with pytest.raises(NotFittedError, match="none with a feature"):
-        door.estimator()
-    door.learn_one({"a": 1.0}, 1)
-    assert OneByOne(Perceptron(), journal=tmp_path).rows == 2
+def test_a_first_row_without_features_is_refused_and_leaves_the_stream_open():
+    door = OneByOne(AveragedPerceptron(), on_error="skip")
+    assert door.learn_one({}, "a") is None
+    assert door.learn_one({"x": [1]}, "a") is None
+    door.learn_one([1.0, 2.0], "a")
+    door.learn_one([-1.0, 2.0], "b")
+    assert (door.skipped, door.learned) == (2, 2)
+    assert door.estimator().n_features_in_ == 2

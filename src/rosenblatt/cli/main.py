@@ -35,6 +35,7 @@ from rosenblatt.cli.options import (
     reading_settings,
 )
 from rosenblatt.cli.outputs import check_output, measures_as_dict, print_json, report_as_dict
+from rosenblatt.cli.stream import stream_command
 from rosenblatt.cli.training import train_command
 from rosenblatt.registry import family
 
@@ -80,6 +81,12 @@ def _global_options(
 
 EXAMPLE = "Example:  rosenblatt train reviews.svm --test held-out.svm -o reviews.model"
 app.command("train", epilog=EXAMPLE, cls=CommandByTopic)(train_command)
+
+app.command(
+    "stream",
+    epilog="Exit codes: 0 end of input, 2 bad input, 141 output closed early; once the model is saved, 130 Ctrl-C, "
+    "143 SIGTERM.  Example:  rosenblatt stream spam.model --learner arow < rows.jsonl > answers.jsonl",
+)(stream_command)
 
 
 @app.command("predict", epilog="Example:  rosenblatt predict reviews.model new.svm > labels.txt")

@@ -156,7 +156,7 @@ def train_command(
         from rosenblatt import SequencePerceptron
 
         settings = {"max_epochs": epochs or 10, "order": order or "shuffle", "random_state": seed}
-        parameters = dict(_parameter(one) for one in set_ or ())
+        parameters = dict(parameter(one) for one in set_ or ())
         check_parameters(parameters, SequencePerceptron().get_params(), "SequencePerceptron")
         _train_sequences(source, output, test, template, settings | parameters, checkpoint, resume, as_json)
         return
@@ -168,7 +168,7 @@ def train_command(
     search = AUTO if learner == AUTO or seconds is not None else None
     if single and search:
         raise ValueError("A search (--learner auto, --seconds) takes no --set, --epochs or --order: leave those out.")
-    parameters = dict(_parameter(one) for one in set_ or ())
+    parameters = dict(parameter(one) for one in set_ or ())
     with ExitStack() as copies:
         files: Any = copies.enter_context(spooled(source, stdin=False))  # detecting the format must not consume a pipe
         if has_columns(files, settings):
@@ -177,7 +177,7 @@ def train_command(
             if single:
                 named = learner or ("linear-regressor" if task == Task.REGRESSION else "passive-aggressive")
                 default = {} if learner or task == Task.REGRESSION else {"C": 0.1, "keep": "average"}
-                search = _estimator(named, epochs or 10, order or "shuffle", seed, {**default, **parameters})
+                search = new_learner(named, epochs or 10, order or "shuffle", seed, {**default, **parameters})
             table |= {} if search is None else {"learner": search}
             with _cluster(cluster, workers, tls) as client, _interruptible(checkpoint), show_phases(as_json):
                 model = fit_table(table, files, said, client=client, **how, **encoded_by_columns(settings))
@@ -190,7 +190,7 @@ def train_command(
                 "--task, --column, --seconds and --learner auto are for tables, and for text without --features."
             )
         name = learner or "averaged"
-        model = _estimator(name, epochs or 10, order or "shuffle", seed, parameters)
+        model = new_learner(name, epochs or 10, order or "shuffle", seed, parameters)
         if not LEARNERS[name].from_files:
             _fit_in_memory(model, files, settings)
             _report(model, output, test, as_json)
@@ -236,7 +236,7 @@ def _train_sequences(
     _report(model, output, test, as_json)
 
 
-def _estimator(name: str, epochs: int, order: str, seed: int, parameters: dict[str, Any]) -> Any:
+def new_learner(name: str, epochs: int, order: str, seed: int, parameters: dict[str, Any]) -> Any:
     """The learner with the parameters that apply to it; parameters set by --set must."""
     learner = LEARNERS[name]
     common = {"max_epochs": epochs, "order": order, "random_state": seed, **learner.settings}
@@ -330,7 +330,8 @@ def check_parameters(given: Iterable[str], known: Iterable[str], estimator: str)
         raise ValueError(f"--set {name}: {estimator} has no such parameter{guess}{', '.join(names)}.")
 
 
-def _parameter(text: str) -> tuple[str, Any]:
+def parameter(text: str) -> tuple[str, Any]:
+    """The name and the value of --set name=value; what Python does not read as a value is text."""
     name, equals, value = text.partition("=")
     if not equals:
         raise ValueError(f'--set takes name=value, such as "margin=0.5", not {text!r}.')

@@ -251,8 +251,8 @@ class OneByOne:
         estimator
             For rows of a fixed width it equals `partial_fit` row by row, to the bit. Its `report_` sums up the stream.
         """
-        if not self._has_features:
-            raise NotFittedError("No row was learned from yet, or none with a feature: call learn_one first.")
+        if self._state is None:
+            raise NotFittedError("No row was learned from yet: call learn_one first.")
         state, names = self._synced(), None
         width = state.width if self._names is None else self._names.size
         if self._names is not None and self._hashed is None:
@@ -265,17 +265,12 @@ class OneByOne:
         """Write a checkpoint to the journal now, for instance at the end of the stream."""
         if self._journal is None:
             raise ValueError("There is no journal: give OneByOne(…, journal=path).")
-        if self._has_features:
+        if self._state is not None:
             position = {name: vars(self)[name] for name in COUNTS}
             self._journal.write(self.estimator(), position | {"features": self._hashed, "counts": self._counts})
 
     def __repr__(self) -> str:
         return f"<OneByOne {type(self._base).__name__}: {self.learned:,} rows learned, {self.mistakes:,} mistakes>"
-
-    @property
-    def _has_features(self) -> bool:
-        """Whether there is a model: mappings without any name make none."""
-        return self._state is not None and (self._names is None or self._names.size > 0)
 
     # -- a row, on its way to the model --------------------------------------------------------------------------------
 
@@ -343,10 +338,12 @@ class OneByOne:
 
     def _begin(self, x: Any, classes: Array | None) -> None:
         """Zero weights for rows like the first one."""
+        names = None
         dtype: np.dtype[Any] = np.dtype(np.float64)
         if isinstance(x, Mapping):
-            self._names = NamedFeatures(self._hashed)
-            width = max(self._names.row(x)[1].size, self._hashed or FIRST_FEATURES)
+            names = NamedFeatures(self._hashed)
+            names.row(x)
+            width = self._hashed or (max(names.size, FIRST_FEATURES) if names.size else 0)
         else:
             if self._hashed is not None:
                 raise TypeError(f"features={self._hashed} hashes names: give mappings, got a {type(x).__name__}")
@@ -356,6 +353,7 @@ class OneByOne:
             width = int(x.shape[-1]) if array and x.ndim else len(x)
         if width < 1:
             raise ValueError("a row without features")
+        self._names = names
         facts: Any = Facts(width, classes, False, dtype, 0, 0.0, 0, 0.0)
         self._state = self._plan.new_state(SimpleNamespace(facts=facts), new_seed(self._base.random_state))
 

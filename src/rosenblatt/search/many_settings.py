@@ -164,9 +164,10 @@ class ManySettings:
 
 
 def records_of(settings: Sequence[Any]) -> Array:
-    """Named tuples of numbers as an array of records, whose elements compiled code reads like the tuples."""
+    """Named tuples of numbers as an array of records, whose elements are read like the tuples, compiled or not."""
     kinds = [np.array(column).dtype for column in zip(*settings, strict=True)]
-    return np.array([tuple(one) for one in settings], list(zip(settings[0]._fields, kinds, strict=True)))
+    records = np.array([tuple(one) for one in settings], list(zip(settings[0]._fields, kinds, strict=True)))
+    return records.view(np.recarray)
 
 
 def column_scores_of(rows: Dense | Sparse, coef: Array, intercept: Array, index: Array) -> Array:
