@@ -91,7 +91,11 @@ def test_scores_by_the_weights_of_a_row_are_those_of_the_model(name, classes):
     assert np.array_equal(found, score(x))
 
 
-@pytest.mark.parametrize("name", ["last", "average", "vote", "AROW", "one-vs-rest"])
+# Not compiled, an infinite variance is a step of length 0 for AROW, and nothing overflows.
+AROW_OVERFLOWS = pytest.param("AROW", marks=pytest.mark.compiled)
+
+
+@pytest.mark.parametrize("name", ["last", "average", "vote", AROW_OVERFLOWS, "one-vs-rest"])
 def test_a_call_that_overflows_undoes_what_it_changed(name):
     model = learned(name, 3)
     before = state_of(model)
