@@ -164,6 +164,7 @@ def test_svm_that_cannot_close_its_gap_says_so_with_the_gap():
     assert model.report_.n_epochs < 100
 
 
+@pytest.mark.compiled  # elsewhere rounding finds steps to make, round after round
 def test_planes_without_a_step_to_make_are_told_apart():
     """Two planes of three made no step in the same round; comparing their arrays raised ValueError."""
     model = KernelSVM(1e10, kernel="poly", degree=2, gamma=1.0, coef0=1.0, tol=0.01)

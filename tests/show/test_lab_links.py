@@ -110,7 +110,7 @@ def test_every_learner_is_limited_in_visits(page):
         (["step"], 10**10),
         (["step"], 1.0),
         (["page"], -1),
-        (["page"], 6),
+        (["page"], 7),
         (["axes"], ["a", "b", "c"]),
         (["axes"], "ab"),
         (["note"], None),

@@ -44,7 +44,7 @@ def test_a_state_restores_exactly(page):
     page.losses.choice.value, page.losses.scale.value = ["hinge"], "geometric"
     page.network.units.value, page.network.rate.value = 5, 0.1
     page.network.learn(30)
-    page.tabs.active = 5
+    page.tabs.active = len(app.PAGES) - 1
     shot = page.snapshot()
     link = page.share.link.value
     other = app.Lab()

@@ -16,7 +16,7 @@ LONGEST_LINK = 30_000  # characters; the server refuses longer URLs
 LONGEST_LINKED = 1_000_000  # characters that a link may unpack to
 LONGEST_FILE = 12_500_000  # characters: as many values as a table may have, written out
 LAST_STEP = 10**9  # a step beyond the end of a run means its last
-LAST_PAGE = 5
+LAST_PAGE = 6  # of those in app.py
 
 
 @dataclass(frozen=True)

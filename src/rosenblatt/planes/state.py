@@ -182,7 +182,7 @@ class State:
 
     def last(self) -> Planes:
         """The last iterate."""
-        return self._planes([Weights(*(one.copy("K") for one in _last(machine))) for machine in self.machines])
+        return self._planes([Weights(w.copy("K"), b.copy("K")) for w, b in map(_last, self.machines)])
 
     def kept(self) -> Model:
         """The model that `keep` selects: the last iterate, the average, the pocket or the vote."""
