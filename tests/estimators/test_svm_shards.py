@@ -42,6 +42,7 @@ def same(a, b):
 # -- the same minimum, the same bits ---------------------------------------------------------------------------------
 
 
+@pytest.mark.compiled  # many passes, which take minutes where nothing is compiled
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("scale", [None, 1.0])
 @pytest.mark.parametrize(
